@@ -49,12 +49,10 @@ def leave_everything():
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     _done(_libc.unshare(_USER), "a namespace of users")
-    no_capabilities = struct.pack("<Ii", 0x20080522, 0), bytes(24)
-    _done(_libc.capset(*no_capabilities), "capabilities")
 
 
-def hide():
-    """Let no process of the same user read this process's memory, or take its pipes and sockets."""
+def leave_no_core():
+    """Let the system hand no memory of this process to the program of the host that collects crashes."""
     if LINUX:
         _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
@@ -63,8 +61,7 @@ def set_limits(memory, seconds, wrapped):
     """Limit memory (bytes of address space), seconds (processor time of all threads together), and the other things
     that take memory of the kernel. wrapped: the threads are counted in bubblewrap, elsewhere with the user's others"""
     wanted = {
-        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_FSIZE": MOST_WRITTEN, "RLIMIT_NOFILE": 64,
-        "RLIMIT_SIGPENDING": 64, "RLIMIT_CORE": 0, "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_NOFILE": 64, "RLIMIT_SIGPENDING": 64,
     }  # fmt: skip
     if wrapped:
         wanted["RLIMIT_NPROC"] = MOST_THREADS

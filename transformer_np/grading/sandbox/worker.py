@@ -36,7 +36,6 @@ _ENDING = 0.05  # seconds for a process that has closed its pipe to end by itsel
 def serve(control, wall, calls):
     """Fork for every exercise that the grader sends. control: the socket to the grader; wall: TRUSTED, …; calls: the
     filter of system calls"""
-    limits.hide()
     gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
     child, scratch = None, None
     while True:
@@ -146,6 +145,7 @@ def _inside(job, report, scratch, layers, calls):
     tempfile.tempdir = None
     if limits.set_limits(job["memory"], job["processor_seconds"], "bubblewrap" in layers):
         layers.append("limits")
+    limits.leave_no_core()
     if limits.refuse_calls(calls):
         layers.append("system calls")
     missing = sorted(set(job["walls"]) - set(layers))
