@@ -39,6 +39,7 @@ def fork_apart():
 def leave_everything():
     """Into new namespaces, with a new empty SCRATCH, without any right of the process that forked."""
     _done(_libc.unshare(_OTHERS), "namespaces")
+    _done(_libc.sethostname(b"sandbox", 7), "a name")
     options = f"size={MOST_WRITTEN},nr_inodes={MOST_FILES},mode=700,uid={NOBODY},gid={NOBODY}"
     _done(_libc.mount(b"tmpfs", SCRATCH.encode(), b"tmpfs", _NOSUID_NODEV_NOEXEC, options.encode()), "a folder")
     for device in DEVICES:
