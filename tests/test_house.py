@@ -12,8 +12,8 @@ PACKAGE = Path(transformer_np.__file__).parent
 
 # From the ground up; a part imports from floors below it, and from its own. docs/architecture.md draws them.
 FLOORS = (
-    ("support",), ("masks", "module", "data"), ("functional",), ("layers", "decoding"), ("models",),
-    ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("notebooks",), ("homework",),
+    ("support",), ("masks", "module", "data", "notebooks"), ("functional",), ("layers", "decoding"), ("models",),
+    ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("homework",),
     ("grading",), ("commands",), ("cli",), ("__main__",),
 )  # fmt: skip
 FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}

@@ -24,6 +24,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "neighbours": "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
     "plot": "draw a picture",
     "explore": "open a page with a trained model in it: type a text, look into every step, change something",
+    "site": "write the notebooks as a web site in which Python runs, with nothing to install",
     "homework": "reimplement the library's functions and get feedback",
     "gradcheck": "check every hand-written gradient against finite differences",
     "complexity": "measure the growth of time and memory of the layers, and compare it with the lecture's table",
@@ -107,15 +108,17 @@ def number_of_workers(text):
 
 
 def write_new(texts):
-    """Write {path: text} into folders that are made if necessary. ValueError, and nothing is written, if one exists."""
-    from ..support.files import write_text
+    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
+    exists."""
+    from ..support.files import write_atomically
 
     for path in texts:
         if os.path.lexists(path):
             raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        content = text.encode() if isinstance(text, str) else text
+        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
 
 
 def check_writable(option, name):

@@ -36,6 +36,10 @@ def add_teaching_parsers(subparsers):
         "--for", dest="grader", required=True, choices=("nbgrader", "otter"),
         help="nbgrader: a source notebook; otter: a notebook, and tests/ for `otter generate`",
     )  # fmt: skip
+    export.add_argument(
+        "--wheel", metavar="FILE", help="for otter: the wheel of this package that the autograder installs, if this "
+        "version is not on the package index",
+    )  # fmt: skip
     add_choice(export)
 
     page = add_command(
@@ -60,24 +64,29 @@ def run_page(args):
 
 
 def run_export(args):
-    from ..homework.course import opened
-    from ..homework.export import OWN, exported
+    from ..homework.course import OWN, opened
+    from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
 
-    folder = Path(args.folder)
+    folder, wheel = Path(args.folder), args.wheel and Path(args.wheel)
+    if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):
+        raise ValueError(f"--wheel {wheel} must be a file NAME.whl, and goes with --for otter")
     with opened(args.course) as course:
         names = names_of(args.only) if args.only else list(course.points)
-        texts = {folder / path: text for path, text in exported(course, names, args.grader).items()}
+        texts = {folder / path: text for path, text in exported(course, names, args.grader, wheel).items()}
     write_new(texts)
-    print(f"{folder / 'homework.ipynb'}: {counted(len(names))}.")
+    print(f"{folder / NOTEBOOK}: {counted(len(names))}.")
     if args.grader == "nbgrader":
         name = quoted(folder.resolve().name)
         print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
-    else:
-        own = sorted(path.relative_to(folder).as_posix() for path in texts if path.parent.name == OWN)
-        where = f"cd {quoted(folder)} && " if own else ""
-        tests = "tests" if own else quoted(folder / "tests")
-        command = " ".join([f"{where}otter generate -t {tests}", *map(quoted, own)])
-        print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
+        return 0
+    along = sorted(path.relative_to(folder).as_posix() for path in texts)
+    along = [path for path in along if path.startswith(f"{OWN}/") or path.endswith(".whl")]
+    command = f"otter generate -t {quoted(folder / 'tests')} -r {quoted(folder / REQUIREMENTS)}"
+    if along:  # relative to the folder, in which Otter finds the requirements itself
+        command = " ".join([f"cd {quoted(folder)} && otter generate -t tests", *map(quoted, along)])
+    print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
+    if not wheel:
+        print(f"It installs what {folder / REQUIREMENTS} names. Is this version on no package index? Pass its --wheel.")
     return 0
 
 

@@ -22,10 +22,10 @@ def page(grade, rubric, run):
     parts.append(f"<p>{escape(summary(grade, rubric))}</p>")
     if grade.remarks:
         parts.append(f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in grade.remarks)}</ul>")
-    parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th></tr>")
-    for name, points, outcome, mistake in rows:
-        cells = "".join(f"<td>{escape(text)}</td>" for text in (name, points, outcome, mistake))
-        parts.append(f'<tr class="{"passed" if outcome == "passed" else ""}">{cells}</tr>')
+    parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th><th>graded</th></tr>")
+    for row in rows:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in row)
+        parts.append(f'<tr class="{"passed" if row[2] == "passed" else ""}">{cells}</tr>')
     parts.append("</table>")
     for name, text, below in explained(grade, rubric):
         parts.append(f"<h2>{escape(name)}</h2><pre>{escape(text)}</pre>")

@@ -22,7 +22,8 @@ from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
 from .copies import answers_from, answers_in, as_texts
-from .sandbox.keeper import OPTIONS, Stopped
+from .sandbox.bubblewrap import OPTIONS
+from .sandbox.keeper import Stopped
 from .sandbox.package import ROOT
 from .sandbox.wire import CHANGEABLE, unpack
 
@@ -149,6 +150,7 @@ def main():
     from ..homework.judging.judge import judge
     from ..homework.judging.trials import Trials
     from ..homework.path import all_exercises, use_exercises
+    from ..homework.private import for_students
     from .sandbox.limits import limit
 
     limit("RLIMIT_AS", MEMORY)
@@ -172,7 +174,7 @@ def main():
             pairs = zip(trials.cases, sent["replies"], strict=True)
             with np.errstate(all="ignore"):
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                seen[key] = asdict(judge(trials, attempts))
+                seen[key] = asdict(for_students(judge(trials, attempts), trials.exercise))
         return seen[key]
 
     while length := requests.read(_LENGTH.size):

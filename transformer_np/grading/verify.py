@@ -1,7 +1,8 @@
 """The problems of a teacher's exercises, one sentence each."""
 
 import inspect
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def problems(exercise, seconds=10.0, ends_process=False):
     ends_process: whether code in C that does not return ends this process
     """
     limit = TimeLimit(seconds, ends_process)
-    steps = _about_fields, _about_cases, _about_inputs, _about_reference, _about_stub, _about_answer, _about_mistakes
+    steps = _about_fields, _about_cases, _about_inputs, _about_reference, _about_draws
+    steps += _about_stub, _about_answer, _about_mistakes
     return next((found for step in steps if (found := _found(step, exercise, limit))), [])
 
 
@@ -145,6 +147,44 @@ def _about_reference(exercise, limit):
                 return
 
 
+def _about_draws(exercise, limit):
+    """Whether the right results are those of one way to draw random numbers. A class whose constructor is given may
+    draw there."""
+    if "__init__" in exercise.given:
+        return
+    with limit("the reference"):
+        trials = Trials(exercise, SEEDS[0])
+        expected = trials.expected
+    for number, case in enumerate(trials.cases):
+        if not case.raises:
+            with limit("the reference"), _other_draws(case) as redrawn:
+                results = trials.results(case, attempt(exercise, exercise.reference, redrawn))
+            if results is None or not all(map(close, results, expected[number])):
+                where = f" with {case.label}" if case.label else ""
+                yield (
+                    f"its results{where} are exact draws of a generator, and a right answer may draw in another way: "
+                    "compare in `view` what does not depend on the draws, or call the answer in `drive` so that it "
+                    f"does not{_where(exercise.cases)}"
+                )
+                return
+
+
+@contextmanager
+def _other_draws(case):
+    """The case with other generators; inside the block, those that are made from a seed give other numbers, too."""
+    made = np.random.default_rng
+
+    def other(value):
+        return made(SEEDS) if isinstance(value, np.random.Generator) else value
+
+    options = {name: other(value) for name, value in case.options.items()}
+    np.random.default_rng = lambda seed=None: made([*SEEDS, seed] if isinstance(seed, int | np.integer) else seed)
+    try:
+        yield replace(case, arguments=tuple(map(other, case.arguments)), options=options)
+    finally:
+        np.random.default_rng = made
+
+
 def _about_stub(exercise, _):
     try:
         text = stub_file([exercise])
@@ -197,6 +237,13 @@ def _about_mistakes(exercise, limit):
         except Stopped:
             yield f"{name!r} does not end; a mistake must return or raise"
             return
+    for name, of in found.items():
+        kinds = [tried.crash.kind for _, tried in of if tried.crash]
+        if len(kinds) == len(of) and not any(kind in exercise.mistakes[name] for kind in kinds):
+            yield (
+                f"{name!r} raises {' or '.join(dict.fromkeys(kinds))} in every case, of which its text says nothing: "
+                "correct the rewrite, or name the exception in the text"
+            )
     right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
     yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
     alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]

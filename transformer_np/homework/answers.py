@@ -109,7 +109,7 @@ def _rank(item):
 
 def place(file, cell, line):
     """Where something is, in words."""
-    return ", ".join([file, *([f"cell {cell}"] if cell else []), *([f"line {line}"] if line else [])])
+    return ", ".join(filter(None, [file, cell and f"cell {cell}", line and f"line {line}"]))
 
 
 # --- what is said of it ----------------------------------------------------------------------------------------------
@@ -139,9 +139,7 @@ def remarks_on(known, crashes, definitions, names):
         first, *others = definitions.get(name) or [None]
         others = [other for other in others if not _is_replaced(other, first)]
         if others:
-            also = dict.fromkeys(
-                place("", o.cell, o.line).removeprefix(", ") if o.file == first.file else o.file for o in others
-            )
+            also = dict.fromkeys(place("", o.cell, o.line) if o.file == first.file else o.file for o in others)
             groups.setdefault((first.file, tuple(also)), []).append((name, first))
     for (file, also), here in groups.items():
         not_counted = f"also in {', '.join(also)}, not counted"

@@ -12,6 +12,7 @@ from .judging.trials import Trials
 from .judging.unread import without_unread
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
+from .private import for_students
 from .record import bar, note
 from .swap import refuse_inside_using
 
@@ -69,7 +70,7 @@ def verdict_on(exercise, answer, seed, limit):
                 trials, attempts = without_unread(trials, answer, attempts)
             pointed = _pointed(trials, answer, attempts, limit)
             with limit(exercise.name):
-                return judge(trials, attempts, pointed)
+                return for_students(judge(trials, attempts, pointed), exercise)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:

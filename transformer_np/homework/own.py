@@ -1,6 +1,7 @@
 """A teacher's own exercises: the files of a folder, executed within a time limit, and the lists EXERCISES in them."""
 
 import ast
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ class ExercisesError(ValueError):
 
 
 def loaded(folder, limit=None):
-    """[Exercise, …] of a folder. Raises ExercisesError if a file cannot be imported, does not end within the TimeLimit,
-    or has an EXERCISES that is no list of usable exercises."""
+    """[(Exercise, its file), …] of a folder. Raises ExercisesError if a file cannot be imported, does not end within
+    the TimeLimit, or has an EXERCISES that is no list of usable exercises."""
     if not folder.is_dir():
         raise NotADirectoryError(f"there is no folder {folder} with exercises")
     package = ModuleType(PACKAGE)
@@ -40,7 +41,33 @@ def loaded(folder, limit=None):
         places.setdefault(exercise.name, []).append(place_in(file, exercise.name))
     if twice := [f"{name} ({' and '.join(of)})" for name, of in sorted(places.items()) if len(of) > 1]:
         raise ExercisesError(f"exercises that are in {folder} twice: {', '.join(twice)}")
-    return [exercise for exercise, _ in found]
+    return found
+
+
+def behind(files, folder):
+    """{name relative to the folder: bytes} of these files, of what they import from the folder, and of other files in
+    it that they name in a text, such as "words.txt"."""
+    found, waiting = {}, list(files)
+    while waiting:
+        file = waiting.pop()
+        name = file.relative_to(folder).as_posix()
+        if name not in found:
+            found[name] = file.read_bytes()
+            waiting += _used_by(ast.parse(found[name]), file, folder) if file.suffix == ".py" else ()
+    return found
+
+
+def _used_by(tree, file, folder):
+    for node in ast.walk(tree):
+        paths = []
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith(f"{PACKAGE}.")):
+            base = file.parents[node.level - 1] if node.level else folder
+            module = base.joinpath(*(node.module or "").removeprefix(f"{PACKAGE}.").split("."))
+            for path in (module, *(module / alias.name for alias in node.names)):
+                paths += path.with_name(f"{path.name}.py"), path / "__init__.py"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w./ -]+", node.value):
+            paths = [folder / node.value, *(place / node.value for place in folder.iterdir() if place.is_dir())]
+        yield from (path for path in paths if path.is_file() and path.resolve().is_relative_to(folder))
 
 
 def forget():

@@ -5,8 +5,6 @@ sheets/chapters.toml has the chapters in order. A teacher's folder can add such 
 """
 
 import hashlib
-import re
-import sys
 import tomllib
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,10 +12,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from .own import PACKAGE, ExercisesError, forget, loaded
+from .own import ExercisesError, behind, forget, loaded
 
 _SHEETS = Path(__file__).parent / "sheets"
-_folder, _own, _all = None, {}, None  # a teacher's folder, the exercises in it, and all exercises with them
+# a teacher's folder, the exercises in it, {name: file} of them, and all exercises with them
+_folder, _own, _files, _all = None, {}, {}, None
 
 
 def all_exercises():
@@ -79,18 +78,20 @@ def exercises_in(folder, limit=None):
 
 def use_exercises(folder, limit=None):
     """As `exercises_in`, until the next call."""
-    global _folder, _own, _all
+    global _folder, _own, _files, _all
     forget()
-    _folder, _own, _all = None, {}, None
+    _folder, _own, _files, _all = None, {}, {}, None
     if folder is None:
         return
-    own = _in_order(loaded(Path(folder).resolve(), limit))
+    found = loaded(Path(folder).resolve(), limit)
+    own = _in_order(exercise for exercise, _ in found)
     if not own:
         raise ExercisesError(
             f"{folder} has no exercises: no .py file in it has a list EXERCISES with one. "
             f"`transformer-np homework new NAME --in {folder}` writes the first"
         )
     _folder, _own, _all = Path(folder).resolve(), own, _in_order((_of_library() | own).values())
+    _files = {exercise.name: file for exercise, file in found}
 
 
 def own_folder():
@@ -103,21 +104,15 @@ def own_exercises():
     return _own
 
 
+def own_files(names):
+    """{name relative to the teacher's folder: bytes} of all that the teacher's exercises among these names need."""
+    return behind([_files[name] for name in names if name in _files], _folder)
+
+
 def definition_of(name):
-    """A hash of the teacher's files that define an exercise: its own, and those whose names occur in them. "" for an
-    exercise of the library."""
-    if name not in _own:
-        return ""
-    own = [module for title, module in list(sys.modules.items()) if title.startswith(f"{PACKAGE}.")]
-    waiting = [m.__file__ for m in own if any(one is _own[name] for one in getattr(m, "EXERCISES", ()))]
-    files = {str(file): file.read_bytes() for file in sorted(_folder.glob("[!.]*")) if file.is_file()}
-    waiting, found = [Path(file) for file in waiting], set()
-    while waiting:
-        file = waiting.pop()
-        found.add(str(file))
-        words = {*re.findall(rb"\w+", files.get(str(file), b"")), file.stem.encode()}
-        waiting += [Path(other) for other in files if other not in found and Path(other).stem.encode() in words]
-    return hashlib.sha256(b"\0".join(Path(f).name.encode() + files.get(f, b"") for f in sorted(found))).hexdigest()
+    """A hash of the teacher's files that define an exercise. "" for an exercise of the library."""
+    files = [file.encode() + content for file, content in sorted(own_files([name]).items())]
+    return hashlib.sha256(b"\0".join(files)).hexdigest() if files else ""
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

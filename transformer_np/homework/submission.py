@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .answers import NeedsIPython, Survey, best, missing, remarks_on, survey
+from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
 from .handin import ENDINGS, HandIn, hand_in
@@ -55,6 +55,10 @@ class Submission:
     survey: Survey = field(default_factory=Survey, repr=False)
     crashes: dict = field(default_factory=dict)
     skipped: tuple = ()
+
+    def place(self, definition):
+        """Where a definition is, in words: "line 3" of the only file."""
+        return place(definition.file if self.path.is_dir() else "", definition.cell, definition.line)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class Verdict:
 
     outcome: one of OUTCOMES
     misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
-    message: the text for the student; share: the fraction of cases that are right
+    message: the text for the student; share: the fraction of cases that are right; core_share: of the core cases
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
@@ -46,6 +46,7 @@ class Verdict:
     core: bool = False
     line: int | None = None
     repair: str = ""
+    core_share: float = 0.0
 
     @property
     def passed(self):
@@ -62,7 +63,8 @@ def judge(trials, attempts, pointed=None):
     place, suspects = (pointed.place, pointed.suspects) if pointed else (None, ())
     failed = [finding for finding in found if not finding.right]
     if not failed:
-        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
+        said, seed = f"{exercise.name}: right.", trials.seed
+        return Verdict(exercise.name, "passed", said, share=1.0, seed=seed, core=True, core_share=1.0)
     left_out = [finding for of in trials.unread.values() for finding in of.values()]
     labels = _labels([*failed, *left_out])
     core = all(finding.case.extended for finding in failed)
@@ -111,11 +113,18 @@ def judge(trials, attempts, pointed=None):
         message += _shown(place, "the rest" if trials.unread else "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else at
-    share = 1 - len(labels) / len({*_labels(found), *labels})
+    of_core = [[finding for finding in of if not finding.case.extended] for of in (found, left_out)]
+    share, core_share = _share(found, left_out), _share(*of_core)
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), " and ".join(known) or None, share, trials.seed, core,
-        line, place.repair if place else "",
+        line, place.repair if place else "", core_share,
     )  # fmt: skip
+
+
+def _share(found, left_out):
+    """The fraction of the cases that are right, 1 of none. left_out: wrong ones for parameters that nothing reads"""
+    wrong = _labels([*(finding for finding in found if not finding.right), *left_out])
+    return 1 - len(wrong) / max(1, len({*_labels(found), *wrong}))
 
 
 def _lines_of(names, pointed):
