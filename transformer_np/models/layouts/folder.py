@@ -12,6 +12,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
+from .gguf import located
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -38,7 +39,7 @@ def register(cls):
 
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
-    folder = Path(folder)
+    folder = located(folder)
     return load_pretrained(MODELS[_model_type(folder, read_settings(folder))], folder, dtype)
 
 
@@ -59,7 +60,7 @@ def load_pretrained(cls, folder, dtype=None):
     """
     if dtype is not None:
         dtype = floating_dtype("dtype", dtype)
-    folder = Path(folder)
+    folder = located(folder)
     settings = read_settings(folder)
     model_type = _model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
