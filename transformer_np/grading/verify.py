@@ -1,6 +1,7 @@
 """The problems of a teacher's exercises, one sentence each."""
 
 import inspect
+import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import combinations
@@ -238,12 +239,9 @@ def _about_mistakes(exercise, limit):
             yield f"{name!r} does not end; a mistake must return or raise"
             return
     for name, of in found.items():
-        kinds = [tried.crash.kind for _, tried in of if tried.crash]
-        if len(kinds) == len(of) and not any(kind in exercise.mistakes[name] for kind in kinds):
-            yield (
-                f"{name!r} raises {' or '.join(dict.fromkeys(kinds))} in every case, of which its text says nothing: "
-                "correct the rewrite, or name the exception in the text"
-            )
+        crashes = [tried.crash for _, tried in of if tried.crash]
+        if len(crashes) == len(of):
+            yield from _about_crashes(name, crashes, exercise.mistakes[name])
     right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
     yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
     alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]
@@ -257,6 +255,29 @@ def _about_mistakes(exercise, limit):
                 instead = verdict.misconception if verdict.misconception != TOO_LONG else None
                 told = f"as {instead!r}" if instead else "by no mistake"
                 yield f"the text of {name!r} is never read: an answer with this mistake is explained {told}"
+
+
+def _about_crashes(name, crashes, text):
+    """The problems of a mistake that raises an exception in every case. A student's exception of the same message is
+    explained by it, whatever its cause."""
+    kinds = " or ".join(dict.fromkeys(crash.kind for crash in crashes))
+    if not any(crash.kind in text for crash in crashes):
+        yield (
+            f"{name!r} raises {kinds} in every case, of which its text says nothing: correct the rewrite, or name the "
+            "exception in the text"
+        )
+    elif usual := next((crash.text for crash in crashes if _USUAL.search(crash.text)), ""):
+        yield (
+            f"{name!r} raises {kinds} in every case with the message {usual!r}, as other mistakes do, whose students "
+            "would read its text: drop it, or let it return something wrong"
+        )
+
+
+_USUAL = re.compile(
+    r"index out of range|division by zero|^(local |free )?(name|variable) '|cannot access local variable|"
+    r"object is not (subscriptable|iterable|callable)|has no (attribute|len\(\))|recursion depth|unexpected keyword|"
+    r"(missing|takes) .* positional argument|not enough values|too many values|^there is no "
+)
 
 
 def _as_expected(variant, expected):
