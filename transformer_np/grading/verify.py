@@ -28,15 +28,15 @@ def problems(exercise, seconds=10.0, ends_process=False):
     ends_process: whether code in C that does not return ends this process
     """
     limit = TimeLimit(seconds, ends_process)
-    steps = _about_fields, _about_cases, _about_inputs, _about_reference, _about_draws
-    steps += _about_stub, _about_answer, _about_mistakes
+    steps = _about_fields, _about_cases, _about_inputs, _about_running, _about_reference
+    steps += _about_draws, _about_stub, _about_answer, _about_mistakes
     return next((found for step in steps if (found := _found(step, exercise, limit))), [])
 
 
 def hindrances(exercise, seconds=10.0):
     """The problems of an exercise with which nobody can be graded."""
     limit = TimeLimit(seconds, ends_process=True)
-    return next((found for step in (_about_cases, _about_reference) if (found := _found(step, exercise, limit))), [])
+    return next((found for step in (_about_cases, _about_running) if (found := _found(step, exercise, limit))), [])
 
 
 def _found(step, exercise, limit):
@@ -120,20 +120,29 @@ def _same(first, second):
     return bool(arrays[0]) and len(arrays[0]) == len(arrays[1]) and all(map(np.array_equal, *arrays))
 
 
-def _about_reference(exercise, limit):
+def _tried(exercise, limit):
+    """(case, " with …", the reference's Attempt) of all cases."""
     with limit("cases"):
         trials = Trials(exercise, SEEDS[0])
     for case in trials.cases:
         with limit("the reference"):
             tried = attempt(exercise, exercise.reference, case)
-        where = f" with {case.label}" if case.label else ""
+        yield case, f" with {case.label}" if case.label else "", tried
+
+
+def _about_running(exercise, limit):
+    for case, where, tried in _tried(exercise, limit):
+        if tried.crash and not case.raises:
+            yield _crashed(f"its reference crashes{where}", tried.crash)
+            return
+
+
+def _about_reference(exercise, limit):
+    for case, where, tried in _tried(exercise, limit):
         if case.raises:
             if not tried.crash or tried.crash.kind != case.raises:
                 yield f"its reference does not raise {case.raises}{where}{_where(exercise.reference)}"
             continue
-        if tried.crash:
-            yield _crashed(f"its reference crashes{where}", tried.crash)
-            return
         if tried.changed:
             yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
             return
