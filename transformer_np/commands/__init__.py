@@ -195,6 +195,8 @@ def for_each_text(texts, use, as_json=False):
     numbered = enumerate(texts, 1) if texts else _lines()
     for number, text in numbered:
         try:
+            if wrong := not_utf8([text]):
+                raise ValueError(wrong)
             use(text)
         except ValueError as error:
             if len(texts) == 1:
