@@ -235,6 +235,16 @@ def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
     assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
 
 
+def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
+    text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
+    (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
+    for path in (tmp_path, tmp_path / "src", tmp_path / "src" / "homework.py"):
+        assert Checks(load(path)).of("relu").passed
+    assert "helping" not in sys.modules
+
+
 def test_utf_16_is_named_by_check(tmp_path):
     (tmp_path / "homework.py").write_bytes(SOFTMAX.encode("utf-16"))
     with pytest.raises(ValueError, match=r"homework\.py was skipped: it is UTF-16; save it as UTF-8"):
@@ -474,6 +484,6 @@ def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path)
     )
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
-    submission = load(tmp_path / "06.ipynb")
+    submission = load(tmp_path / "06.ipynb", time_limit=60)
     assert list(submission.answers) == ["relu"]
     assert Checks(submission).of("relu").passed
