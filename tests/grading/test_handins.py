@@ -235,6 +235,17 @@ def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
     assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
 
 
+def test_what_brings_no_answer_is_not_executed(tmp_path):
+    for number in range(120):
+        (tmp_path / f"a{number}.py").write_text("raise SystemExit\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text("'''With softmax.'''\nimport homework\n1 / 0\n", encoding="utf-8")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "homework.py").write_text("exec('def relu(x): return x * (x > 0)')\n", encoding="utf-8")
+    checks = Checks(load(tmp_path))
+    assert checks.of("relu").passed
+    assert checks.remarks(["relu"]) == ["only the first 100 files were read"]
+
+
 def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
     (tmp_path / "homework.py").write_text(RELU, encoding="utf-8")
     (tmp_path / "mine.ipynb").write_text(notebook("def relu(x):\n    return x +"), encoding="utf-8")

@@ -115,7 +115,7 @@ def files_of(path):
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_dir() and not (path.is_file() and path.name.endswith(ENDINGS)):
         raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
-    files = hand_in(path if path.is_dir() else path.parent / path.name)
+    files = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
     if not files.files:
         raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
     try:
