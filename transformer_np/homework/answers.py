@@ -87,12 +87,12 @@ def survey(files, single=False):
 
 
 def source_of(files, known):
-    """{file: its code} of the files that are executed, without the course's own cells."""
+    """{file: its code} of the files that are executed, without the course's own cells, the first one last."""
     return {
         name: files[name]
         if name.endswith(".py")
         else "\n".join(piece["code"] for piece in pieces if not piece["course"]).encode("utf-8", "replace")
-        for name, pieces in known.load.items()
+        for name, pieces in reversed(known.load.items())
     }
 
 
