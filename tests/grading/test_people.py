@@ -146,6 +146,7 @@ def test_whose_submission_it_is(tmp_path):
         ("m,Maria Muster\na,Anna-Maria Muster", "Maria Muster_11_assignsubmission_file_", "m"),
         ("m,Maria Muster\na,Anna Maria Muster", "sheet 1 Anna Maria Muster", "a"),
         ("anna,\nanna-maria,", "anna-maria", "anna-maria"), ("anna,\nanna-maria,", "anna", "anna"),
+        ("ada,\n2,", "ada_2", "ada"), ("ada,\nada_2,", "ada_2", "ada_2"),
         ("anna,\nmaria,", "anna-maria", ""), ("anna,", "anna-2", "anna"), ("anna,", "hw1-anna", "anna"),
         ("b,Brien", "Sean O'Brien_3", ""), ("b,Brien", "Sean O’Brien_3", ""), ("o,Sean O’Brien", "Sean O’Brien_3", "o"),
         ("ada,\nben,", "ada and ben", "ada or ben"), ("ada,\nben,Ada B", "ada_b", "ada"),
@@ -175,6 +176,7 @@ def test_names_that_look_alike_are_remarked(tmp_path, names):
     assert any(f"U+{ord(sign):04X}" in said[0] for said in remarks.values() for sign in [strange, *"Οа"])
     hand_in(tmp_path / "in", {"bén": SOFTMAX, "ben-1": SOFTMAX})
     assert set(remarks_of(tmp_path)) == set(remarks)
+    assert [*remarks_of(tmp_path, "id\nfay\nf\u200bay\n")][:2] == ["fay", "f\u200bay"]
 
 
 def test_two_of_the_same_name_need_a_path(tmp_path):
@@ -271,7 +273,7 @@ def test_a_file_time_beyond_the_calendar(tmp_path, seconds):
     record = replace(people_in(tmp_path / "in")[0].attempts[0][0], changed={"": 0, "ada.py": seconds})
     time, known_by, remark = time_of(record)
     assert (time, known_by) == (None, "")
-    assert "no time that a file can have" in remark and "column submitted" in remark
+    assert "its time is in the year " in remark and "roster's column submitted" in remark
 
 
 def test_the_time_is_that_of_what_was_graded(tmp_path):
@@ -348,6 +350,22 @@ def test_reports_of_ids_that_look_alike():
     assert all(name and "/" not in name for name in names)
 
 
+@pytest.mark.long
+def test_what_a_teacher_gives_by_hand(tmp_path):
+    """A corrected column is less by lateness as others are, the points for written answers are not."""
+    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD})
+    os.utime(folder / "ada.py", ((DUE + timedelta(hours=20)).timestamp(),) * 2)
+    (tmp_path / "roster.csv").write_text("id,corrected softmax,written proof (4)\nada,0.5,3\nben,,\n")
+    ada = grade(tmp_path, TIMED + "\n[points]\nsoftmax = 1\n", roster=tmp_path / "roster.csv")["ada"]
+    row, ben = rows_of(tmp_path / "g.csv").values()
+    assert (row["softmax"], row["softmax_backward"], row["written proof"]) == ("0.45", "0.9", "3")
+    assert (row["points"], row["points possible"], row["percent"]) == ("4.35", "6", "72.5")
+    assert (ben["points"], ben["written proof"]) == ("0", "")
+    for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 | ", "points corrected by the teacher"):
+        assert text in (tmp_path / "g_reports" / "ada.md").read_text()
+    assert ada.factor == 0.9
+
+
 def test_a_deadline_alone_costs_nothing():
     late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
     assert (late.days_late(DUE + timedelta(days=9)), late.factor(DUE + timedelta(days=9))) == (9, 1)
@@ -363,6 +381,7 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     grade(tmp_path, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
     row = rows_of(tmp_path / "g.csv")["ada"]
     assert (row["points"], row["time from"]) == (points, "file")
+    assert float(row["softmax"]) + float(row["softmax_backward"]) == pytest.approx(float(points))
     assert row["attempt"] == attempt
     assert ("1 day late (file): 90 % of the points" in row["remarks"]) == (which == "last")
 

@@ -290,7 +290,11 @@ def test_a_renamed_file_keeps_its_records(tmp_path):
     recorded(Records(place, ["relu"]), folder / "homework (1).py")
     os.rename(folder / "homework (1).py", folder / "ada.py")
     records = Records(place, ["relu"])
-    records.follow("ada.py", {"ada.py": b"x = 1"}, {"ada.py"})
+    seen = read_entry(folder / "ada.py")
+    assert records.renamed(seen, {"ada.py", "homework (1).py"}) is None
+    assert records.renamed(seen, {"ada.py"}) == "homework (1).py"
+    records.rename("homework (1).py", "ada.py")
+    assert records.renamed(seen, {"ada.py"}) is None
     assert (
         [one.entry for one in records.hand_ins]
         == [one.entry for one in Records(place, ["relu"]).hand_ins]

@@ -297,7 +297,7 @@ def test_two_poolings_a_dense_layer_a_prompt_and_lower_case(tmp_path, rng):
         encoder.model.save_pretrained(tmp_path / "again")  # with all that the folder says of its use
 
 
-ONLY = listed("Pooling")
+ONLY = {"modules": listed("Pooling")}
 
 
 @pytest.mark.parametrize(
@@ -309,14 +309,8 @@ ONLY = listed("Pooling")
         ({"modules": {}}, r"modules\.json has ; expected"),
         ({"modules": [3]}, r"modules\.json is damaged: expected a list of modules"),
         ({"1_Pooling__config": {"pooling_mode": "attention"}}, r"pooling_mode is \['attention'\]; supported are cls,"),
-        (
-            {"modules": ONLY, "sentence_bert_config": {"transformer_task": "fill-mask"}},
-            "transformer_task is 'fill-mask', which is not",
-        ),
-        (
-            {"modules": ONLY, "sentence_bert_config": {"max_seq_length": "9"}},
-            "max_seq_length must be at least 1, got '9'",
-        ),
+        (ONLY | {"sentence_bert_config": {"transformer_task": "fill-mask"}}, "transformer_task is 'fill-mask', which"),
+        (ONLY | {"sentence_bert_config": {"max_seq_length": "9"}}, "max_seq_length must be at least 1, got '9'"),
         ({"config_sentence_transformers": {"default_prompt_name": "q"}}, r"prompts has no text named 'q'"),
         ({"2_Dense__config": {"use_residual": True}}, "use_residual is True, which is not supported"),
         ({"2_Dense__config": {"activation_function": "torch.nn.Mish"}}, "activation_function is torch.nn.Mish; supp"),

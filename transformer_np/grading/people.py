@@ -84,8 +84,8 @@ def time_of(record, said=None, graded=()):
     try:
         return possible(max(seconds)), "file", ""
     except (ValueError, OverflowError, OSError):
-        why = f"no time that a file can have ({max(seconds):g} s after 1970)" if seconds else "not readable"
-        return None, "", f"its time is {why}, so it counts as in time: write it into the roster's column submitted"
+        why = f"is in the year {1970 + max(seconds) / 31556952:.0f}" if seconds else "cannot be read"
+        return None, "", f"its time {why}, so it counts as in time: write the time into the roster's column submitted"
 
 
 # --- the roster ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Classification: a BERT that predicts the label of a text."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
-from .options import TaskOptions, falling_cosine, option, seed, share, weight_decay
+from .options import TaskOptions, falling_cosine, optimizer, optimizer_of, option, seed, share, weight_decay
 from .task import Setup, Task
 from .trained import Trained
 
@@ -74,6 +75,7 @@ class ClassifyOptions(TaskOptions):
     label_smoothing: float | None = share(
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
+    optimizer: str = optimizer("adamw")
     lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
     warmup: int | None = option(
         None,
@@ -256,11 +258,15 @@ class ClassifyTask(Task):
         return Setup(
             model,
             Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
-            AdamW(
-                model.learned().values(),
-                weight_decay=options.weight_decay,
-                decays=is_matrix,
-                rates=fine_tuning.rates(model, options) if options.pretrained else None,
+            optimizer_of(
+                options,
+                model,
+                partial(
+                    AdamW,
+                    weight_decay=options.weight_decay,
+                    decays=is_matrix,
+                    rates=fine_tuning.rates(model, options) if options.pretrained else None,
+                ),
             ),
             _batches(train, options.batch_size, options.seed),
             list(_batches(validation, 128).in_order()),

@@ -54,6 +54,10 @@ def check_options(options):
     for name in ("freeze", "lora"):
         if getattr(options, name) is not None and options.pretrained is None:
             raise ValueError(f"{name} needs pretrained: a model that starts from scratch has nothing to keep")
+    if options.pretrained is not None and options.optimizer == "muon":
+        raise ValueError(
+            "optimizer must be adamw with pretrained: Muon's steps would take the weights far away at once"
+        )
 
 
 def start(options, kind, **changes):

@@ -13,7 +13,19 @@ from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids
 from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
-from .options import TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
+from .options import (
+    TaskOptions,
+    falling_cosine,
+    lr,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+)  # fmt: skip
 from .task import Setup, Task
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
@@ -52,7 +64,8 @@ class T5Options(TaskOptions):
     d_ff: int = option(256, "features inside the feed-forward network")
     activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
     dropout: float = share(0.05, "share of features dropped during training")
-    lr: float = option(3e-3, "highest learning rate")
+    optimizer: str = optimizer("adamw")
+    lr: float | None = lr(3e-3)
     warmup: int = warmup(200)
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
     seed: int = seed("parameters, splits, batches, spans and dropout")
@@ -291,7 +304,7 @@ class T5Task(Task):
         return Setup(
             model,
             TeacherForcing(model),
-            Adam(model.parameters()),
+            optimizer_of(options, model, Adam),
             data.MixedBatches(batches),
             validation,
             schedule=falling_cosine(options),

@@ -247,7 +247,7 @@ class Task:
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
-            options = self.Options(**description.get("options"))
+            options = self.Options(**self._stored(description.get("options")))
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             step, rate = description.get("constant_lr", (0, 1.0))
@@ -257,6 +257,11 @@ class Task:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
         return description, options, tokenizers
+
+    def _stored(self, options):
+        """The options of a run; those of an older one name no optimizer."""
+        older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
+        return {**older, **options}
 
     def check_stored(self, options):
         """Raise ValueError for options that no run of this task has."""

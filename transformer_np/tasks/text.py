@@ -16,8 +16,12 @@ from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from .options import (
     CHAR_OR_BPE,
+    MUON_LR,
     TaskOptions,
     falling_cosine,
+    min_lr,
+    optimizer,
+    optimizer_of,
     option,
     seed,
     share,
@@ -53,15 +57,16 @@ class GPTOptions(TaskOptions):
     heads: int = option(4, "attention heads")
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    optimizer: str | None = optimizer(None, "muon; with --pretrained adamw")
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = share(0.0, "share of features dropped during training")
     lr: float | None = option(
         None,
-        f"highest learning rate (default: {LR} * sqrt(128 / d_model); "
+        f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(128 / d_model), "
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
-    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    min_lr: float | None = min_lr()
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.1)
     beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
@@ -70,11 +75,11 @@ class GPTOptions(TaskOptions):
     seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
+        if self.optimizer is None:
+            object.__setattr__(self, "optimizer", "muon" if self.pretrained is None else "adamw")
+        if self.lr is None and self.optimizer == "adamw" and isinstance(self.d_model, int) and self.d_model > 0:
             lr = LR * (128 / self.d_model) ** 0.5 if self.pretrained is None else PRETRAINED_LR
             object.__setattr__(self, "lr", lr if self.lora is None else LORA_LR)
-        if self.pretrained is not None:
-            object.__setattr__(self, "min_lr", min(self.min_lr, self.lr / 10))
         super().__post_init__()
         fine_tuning.check_options(self)
         usual = {f.name: f.default for f in fields(self)}
@@ -202,11 +207,9 @@ class GPTTask(Task):
         batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
         model, learned, header = self._model(options, tokenizer)
-        optimizer = AdamW(
-            model.learned().values(),
-            betas=(options.beta1, options.beta2),
-            weight_decay=options.weight_decay,
-            decays=is_matrix,
+        betas, decay = (options.beta1, options.beta2), options.weight_decay
+        optimizer = optimizer_of(
+            options, model, lambda learned: AdamW(learned, betas=betas, weight_decay=decay, decays=is_matrix)
         )
         if options.pretrained is not None:
             for ids in (train, validation):

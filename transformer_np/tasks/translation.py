@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
 from .bleu import bleu
-from .options import TaskOptions, option, seed, share, sizes, vocab_size
+from .options import MUON_LR, TaskOptions, optimizer, optimizer_of, option, seed, share, sizes, vocab_size
 from .task import Setup, Task
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
@@ -39,8 +40,11 @@ class TranslationOptions(TaskOptions):
     dropout: float = share(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = share(0.1, "share of the target spread over all tokens")
+    optimizer: str = optimizer("adamw")
     lr: float | None = option(
-        None, f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup))"
+        None,
+        f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); "
+        f"with --optimizer muon {MUON_LR})",
     )
     warmup: int = option(300, "steps to the highest learning rate")
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
@@ -51,7 +55,7 @@ class TranslationOptions(TaskOptions):
         super().__post_init__()
         if self.steps is None:
             object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS)
-        if self.lr is None and self.pairs is not None:
+        if self.lr is None and self.pairs is not None and self.optimizer == "adamw":
             object.__setattr__(self, "lr", LR * (64 / self.d_model) ** 0.5)
         if self.embeddings is not None:
             if self.tokens == "bpe":
@@ -210,17 +214,16 @@ class TranslationTask(Task):
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         own = sizes(options, "num_encoder_layers", "num_decoder_layers")
         model = Transformer(TransformerConfig(*map(len, tokenizers.values()), max_len=options.max_len, **own))
-        embedding, learned, given = model.src_input.embedding, model.parameters(), ""
+        embedding, given = model.src_input.embedding, ""
         if options.embeddings is not None and Path(options.embeddings).exists():
             given = _put_vectors(embedding, options.embeddings, tokenizers["source"])
         if options.freeze_embeddings:
             embedding.frozen = True
-            learned = [parameter for parameter in learned if parameter is not embedding.table]
             given += ", frozen"
         return Setup(
             model,
             TeacherForcing(model, options.label_smoothing),
-            Adam(learned, betas=(0.9, 0.98), eps=1e-9),
+            optimizer_of(options, model, partial(Adam, betas=(0.9, 0.98), eps=1e-9)),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
             list(data.Seq2SeqBatches(validation, 128).in_order()),
             schedule=_schedule(options),

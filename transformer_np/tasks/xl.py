@@ -7,7 +7,21 @@ from .. import data
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
 from ..training import Adam, SegmentRecurrence
-from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
+from .options import (
+    CHAR_OR_BPE,
+    TaskOptions,
+    falling_cosine,
+    lr,
+    min_lr,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+)  # fmt: skip
 from .task import Setup
 from .text import GPTTask, TextGenerator
 from .trained import mean_loss
@@ -35,8 +49,9 @@ class XLOptions(TaskOptions):
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
     dropout: float = share(0.0, "share of features dropped during training")
-    lr: float = option(1e-3, "highest learning rate")
-    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    optimizer: str = optimizer("adamw")
+    lr: float | None = lr(1e-3)
+    min_lr: float | None = min_lr()
     warmup: int = warmup()
     clip: float = option(0.25, "largest norm of the gradient")
     seed: int = seed("parameters and dropout")
@@ -83,7 +98,7 @@ class XLTask(GPTTask):
         return Setup(
             model,
             SegmentRecurrence(model, options.eval_mem_len),
-            Adam(model.parameters()),
+            optimizer_of(options, model, Adam),
             streams,
             held_out.in_order(),
             schedule=falling_cosine(options),
