@@ -296,7 +296,7 @@ async function begin() {
   collect();
   editor = new Editor(byId("editor"), write, () => byId("check").disabled || check());
   answers.listen((name) => (name === current ? choose(name) : list()));
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = decodeURIComponent((location.hash || location.search).slice(1));
   choose(exercises.has(wanted) ? wanted : next(null));
   byId("exercises").open = matchMedia("(min-width: 56rem)").matches;
   for (const [id, action] of Object.entries({ check: () => check(), hint: nextHint, again, save: saveFile })) byId(id).onclick = action;
