@@ -126,8 +126,8 @@ exercise takes 5, 8 or 12 minutes by its difficulty.
 ## Slides
 
 In a teacher's folder every heading begins a slide, prose beyond the first paragraph is in the speaker notes (key S),
-and what is taller than the screen is made smaller. The command that `start --teacher` prints writes a page that loads
-reveal.js and MathJax from the network.
+and what is taller than the screen is made smaller; a long table is cut off. The command that `start --teacher` prints
+writes a page that loads reveal.js and MathJax from the network.
 """
 
 
