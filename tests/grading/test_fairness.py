@@ -30,6 +30,7 @@ from transformer_np.grading import judges
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.keeper import Stopped
+from transformer_np.grading.sandbox.limits import TRUSTED
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
@@ -287,7 +288,7 @@ def test_files_that_take_long_to_load_are_limited_as_a_whole():
 @pytest.fixture
 def unprotected(monkeypatch):
     """A system without bubblewrap."""
-    monkeypatch.setattr(keeper, "bubblewrap", list)
+    monkeypatch.setattr(keeper, "bubblewrap", lambda: ([], TRUSTED))
 
 
 @pytest.mark.long
@@ -309,7 +310,7 @@ def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
     grading.try_walls()
-    monkeypatch.setattr(keeper, "bubblewrap", list)
+    monkeypatch.setattr(keeper, "bubblewrap", lambda: ([], TRUSTED))
     (got,) = grading.run()
     assert got.points(TWO) == 0
     assert "a wall that stood at the start is missing: bubblewrap" in got.remarks[0]
@@ -351,7 +352,7 @@ def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     folder = hand_in(tmp_path / "in", {"zoe": code})
     arguments = command(folder, tmp_path / "grades.csv")
     if walls != "all":
-        patch = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
+        patch = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = lambda: ([], 0)\n"
         arguments[2] = patch + arguments[2]
     process = subprocess.Popen(
         arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}

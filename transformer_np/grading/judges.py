@@ -22,7 +22,8 @@ from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
 from .copies import answers_from, answers_in, as_texts
-from .sandbox.keeper import OPTIONS, Stopped
+from .sandbox.bubblewrap import OPTIONS
+from .sandbox.keeper import Stopped
 from .sandbox.package import ROOT
 from .sandbox.wire import CHANGEABLE, unpack
 

@@ -7,13 +7,15 @@ import io
 import os
 import pickle
 import signal
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
-from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
+from .bubblewrap import START_SECONDS
+from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
@@ -129,19 +131,20 @@ class Tried:
             self.more.setdefault(task.name, []).append(replies)
 
 
-def try_submission(files, tasks, limits, walls=(), stopped=lambda: False, load=None):
+def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     """Try Python files, {name: bytes}, on the tasks, each in a process of its own; returns a Tried.
 
+    keeper: starts the processes; None for one of its own
     load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
     Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
-    order, is tried once more among fresh processes.
+    order, is tried once more.
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
     whole = {"pieces": [{"cell": None, "code": None, "lines": {}, "own": [], "course": False}], "skipped": []}
     load = dict.fromkeys(files, whole) if load is None else load
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
-    with Keeper(stopped) as keeper:
+    with nullcontext(keeper) if keeper else Keeper() as keeper:
         for task in tasks:
             again, which = False, 0
             while True:
@@ -165,7 +168,6 @@ def try_submission(files, tasks, limits, walls=(), stopped=lambda: False, load=N
                 tried.spent += run.spent
                 tried.layers = run.layers
                 if run.lost == DISTURBED and not again:
-                    keeper.close()
                     again = True
                 elif run.file is not None:
                     tried.not_loaded[run.file] = Crash(run.kind, run.lost, "", "")
@@ -207,6 +209,7 @@ class _Run:
         self.load, self.which, self.definitions = load, which, []
         self.walls, self.file, self.scratch, self.kind, self.lost = walls, None, "", "", ""
         self.replies, self.called, self.not_loaded, self.defined = [], [], {}, set()
+        self.processor_seconds = int(limits.seconds * (1 + len(load))) + 3
         self.layers, self.missing, self.size, self.spent = [], False, 0, 0.0
 
     def go(self, total):
@@ -240,7 +243,7 @@ class _Run:
             "files": {name: content for name, content in self.files.items() if name.endswith(".py")},
             "load": self.load, "which": self.which,
             "task": self.task.message, "names": self.names, "walls": list(self.walls),
-            "memory": self.limits.memory, "processor_seconds": int(self.limits.seconds * (1 + len(self.load))) + 3,
+            "memory": self.limits.memory, "processor_seconds": self.processor_seconds,
         }  # fmt: skip
 
     # the messages, in the required order
@@ -311,7 +314,7 @@ class _Run:
             used_up = len(clocks) > 1 and self.whole.left <= 0
             raise _Lost("TimeoutError", _used_up(self.limits) if used_up else self._too_long()) from None
         except Ended as ended:
-            if ended.code == 128 + signal.SIGXCPU:  # more processor time than the limit, in several threads
+            if ended.seconds >= self.processor_seconds:  # in several threads
                 raise _Lost("TimeoutError", self._too_long()) from None
             raise _Lost("RuntimeError", _ending(ended.code)) from None
         return message
