@@ -154,10 +154,10 @@ print(two)
 def test_a_path_brings_the_cells_that_its_sections_need():
     cells = read_cells(TEXT)
     assert [heading for heading, _ in sections(cells)] == ["", "First", "Second", "Third"]
-    first, kept = chosen(cells, ("Third",))
-    assert [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
-    assert [heading for heading, _ in kept] == ["Third"]
-    assert chosen(cells, ("First", "Third"))[0] == first[:1]
+    [(heading, first, _)] = chosen(cells, ("Third",))
+    assert heading == "Third" and [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
+    both = chosen(cells, ("First", "Third"))
+    assert [(heading, left_out) for heading, left_out, _ in both] == [("First", first[:1]), ("Third", [])]
     with pytest.raises(LookupError, match="no section begins with 'Fourth'"):
         chosen(cells, ("Fourth",))
 

@@ -22,7 +22,7 @@ FIT = """<style>
 .reveal .slides :is(p, ul, table) { margin: 0.3em 0; } .reveal .slides table { font-size: 17px; }
 .reveal .slides :is(.jp-InputPrompt, .jp-OutputPrompt) { display: none; }
 .reveal .slides pre { font-size: 14px; line-height: 1.35; margin: 0; box-shadow: none; width: auto; }
-.reveal .slides .jp-OutputArea-output { max-height: 450px; overflow: hidden; }
+.reveal .slides .jp-OutputArea-output { display: block; max-height: 450px; overflow: hidden; }
 .reveal .slides .jp-OutputArea :is(img, svg) {
   max-height: 380px; max-width: 100%; width: auto; height: auto; margin: 0;
 }
