@@ -18,7 +18,7 @@ MLM_HEAD = {
     "cls.predictions.transform.LayerNorm.weight": Stored(("mlm_head.norm.gamma",)),
     "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
 }
-TIED = {"cls.predictions.bias": Stored(("mlm_head.b",))}
+BIAS = {"cls.predictions.bias": Stored(("mlm_head.b",))}
 UNTIED = {  # then another bias counts, and cls.predictions.bias is not used
     "cls.predictions.decoder.weight": Stored(("mlm_head.output.w",), transposed=True),
     "cls.predictions.decoder.bias": Stored(("mlm_head.b",)),
@@ -27,6 +27,7 @@ COPIES = {  # in the masked-language-model head: shared tensors that some files 
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+TIED, ALWAYS = True, ()
 POOLER = {
     "pooler.dense.weight": Stored(("pooler.linear.w",), transposed=True),
     "pooler.dense.bias": Stored(("pooler.linear.b",)),
@@ -65,14 +66,9 @@ def read_config(settings, weights):
     )  # fmt: skip
 
 
-def copies(settings):
-    """{name of a tensor that may stand for another one: that name}"""
-    return COPIES if given(settings, "tie_word_embeddings", True) else {}
-
-
 def duplicates(config):
-    """Names of tensors in the file that repeat another tensor."""
-    return {*COPIES, *TIED} if config.mlm_head else set()
+    """Names of tensors in the file that repeat another tensor. Without its head, those of the head are left out."""
+    return {*COPIES, *BIAS} if config.mlm_head else set()
 
 
 def write_config(config):
@@ -129,7 +125,7 @@ def heads(config):
     """{name: Stored} for the tensors outside the prefix"""
     tensors = {}
     if config.mlm_head:
-        tensors = MLM_HEAD | (TIED if config.tie_embeddings else UNTIED)
+        tensors = MLM_HEAD | (BIAS if config.tie_embeddings else UNTIED)
     if config.num_classes is not None or config.token_classes is not None:
         ours = "classifier." if config.num_classes is not None else "token_classifier."
         tensors = tensors | _linear("classifier", ours, "")

@@ -12,6 +12,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
+from .layout import given
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -215,8 +216,9 @@ class _Weights:
             if standard in self.in_file:
                 raise ValueError(f"{self.path} has both {self.in_file[standard]} and {name}, two names of one tensor")
             self.in_file[standard], self.tensors[standard] = name, check_kind(name, tensor)
-        for copy, standard in layout.copies(settings).items():  # tied weights may be stored under either name
-            if copy in self and standard not in self:
+        tied = given(settings, "tie_word_embeddings", layout.TIED)
+        for copy, standard in layout.COPIES.items():  # tied weights may be stored under either name
+            if (tied or copy in layout.ALWAYS) and copy in self and standard not in self:
                 self.in_file[standard], self.tensors[standard] = self.in_file.pop(copy), self.tensors.pop(copy)
         self.dtype = "float64" if any(tensor.kind == "F64" for tensor in self.tensors.values()) else "float32"
 
@@ -253,9 +255,11 @@ def _check_names(weights, wanted, layout, config):
     missing = [
         layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
     ]
+    duplicates = layout.COPIES if config.tie_embeddings else layout.ALWAYS
+    duplicates = layout.duplicates(config) if hasattr(layout, "duplicates") else duplicates
     unexpected, ignored = [], {}  # ignored: {task: names}
     for standard, name in sorted(weights.in_file.items()):
-        if standard not in wanted and standard not in layout.duplicates(config):
+        if standard not in wanted and standard not in duplicates:
             head = next((head for head in layout.HEADS if standard.startswith(head)), None)
             unexpected.append(name) if head is None else ignored.setdefault(layout.HEADS[head], []).append(name)
     wrong = [f"{what} {_listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]
