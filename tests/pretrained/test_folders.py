@@ -396,6 +396,17 @@ def test_the_shared_table_of_a_t5_under_another_name(tmp_path, name):
     assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
 
 
+def test_an_untied_t5_has_one_table_for_both_sides(tmp_path):
+    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10, tie_embeddings=False)), np.random.default_rng(0))
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors |= {f"{side}.embed_tokens.weight": tensors["shared.weight"] for side in ("encoder", "decoder")}
+    del tensors["shared.weight"]
+    save_file(tensors, tmp_path / "model.safetensors")
+    again = T5.from_pretrained(tmp_path).state_dict()
+    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
+
+
 def test_a_masked_language_model_whose_table_is_stored_in_its_head(tmp_path):
     model = randomised(Bert(BertConfig(16, 24, 12, 3, 2, 10)), np.random.default_rng(0))
     model.save_pretrained(tmp_path)

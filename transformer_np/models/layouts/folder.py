@@ -40,7 +40,7 @@ def register(cls):
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
     folder = Path(folder)
-    return load_pretrained(MODELS[_model_type(folder, read_settings(folder))], folder, dtype)
+    return load_pretrained(MODELS[model_type(folder, read_settings(folder))], folder, dtype)
 
 
 def load_pretrained(cls, folder, dtype=None):
@@ -62,12 +62,12 @@ def load_pretrained(cls, folder, dtype=None):
         dtype = floating_dtype("dtype", dtype)
     folder = Path(folder)
     settings = read_settings(folder)
-    model_type = _model_type(folder, settings)
-    layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
+    kind = model_type(folder, settings)
+    layout = next((layout for layout in getattr(cls, "layouts", ()) if kind in layout.MODEL_TYPES), None)
     if layout is None:
         raise ValueError(
-            f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
-            f"read it with {MODELS[model_type].__name__}.from_pretrained"
+            f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: "
+            f"read it with {MODELS[kind].__name__}.from_pretrained"
         )
     weights = _Weights(folder, layout, settings)
     try:
@@ -188,15 +188,15 @@ def read_settings(folder):
     return read_json_object(folder / CONFIG)
 
 
-def _model_type(folder, settings):
+def model_type(folder, settings):
     """The model type in config.json; ValueError if this package has no such model."""
-    model_type = settings.get("model_type")
-    if not isinstance(model_type, str) or model_type not in MODELS:
+    found = settings.get("model_type")
+    if not isinstance(found, str) or found not in MODELS:
         raise ValueError(
-            f"{folder / CONFIG}: model_type is {model_type!r}, which is not supported; "
+            f"{folder / CONFIG}: model_type is {found!r}, which is not supported; "
             f"supported are {', '.join(sorted(MODELS))}"
         )
-    return model_type
+    return found
 
 
 class _Weights:
