@@ -430,11 +430,23 @@ def test_a_t5_hides_no_token_of_a_text(tmp_path):
     memory = model.eval().encode(src, padding=shown)
     logits = model.decode(np.array([[1]]), memory, src, padding=shown)[0, -1]
     assert not np.allclose(memory, model.encode(src))
-    first = answers.tokenizer.decode([int(logits.argmax())])
-    assert answers.answer("a zzz dog", max_len=1) == first
+    np.testing.assert_array_equal(answers._writer.encode(src), memory)  # what `answer` decodes with
+    np.testing.assert_array_equal(answers._writer.decode(np.array([[1]]), memory, src)[0, -1], logits)
     (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
     with pytest.raises(ValueError, match=r"eos_token_id is \[1, 2\], which is not supported; supported is one id"):
         TextToText.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("layers", [10, 10**6, 10**18])
+def test_too_many_layers_are_refused_before_their_names_are_listed(tmp_path, monkeypatch, layers):
+    from transformer_np.models.layouts import gpt2, llama
+
+    for kind, layout, key in (("gpt", gpt2, "n_layer"), ("llama", llama, "num_hidden_layers")):
+        folder = write(tmp_path / "f", small(kind), bytewise(), settings={key: layers})
+        with monkeypatch.context() as patched:
+            patched.setattr(layout, "body", lambda config: pytest.fail("names were listed"))
+            with pytest.raises(ValueError, match=rf"missing most tensors of {layers:,} layers, because it has only \d"):
+                load_any(folder)
 
 
 # --- tokenizers ------------------------------------------------------------------------------------------------------
