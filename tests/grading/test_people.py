@@ -146,6 +146,7 @@ def test_whose_submission_it_is(tmp_path):
         ("m,Maria Muster\na,Anna-Maria Muster", "Maria Muster_11_assignsubmission_file_", "m"),
         ("m,Maria Muster\na,Anna Maria Muster", "sheet 1 Anna Maria Muster", "a"),
         ("anna,\nanna-maria,", "anna-maria", "anna-maria"), ("anna,\nanna-maria,", "anna", "anna"),
+        ("ada,\n2,", "ada_2", "ada"), ("ada,\nada_2,", "ada_2", "ada_2"),
         ("anna,\nmaria,", "anna-maria", ""), ("anna,", "anna-2", "anna"), ("anna,", "hw1-anna", "anna"),
         ("b,Brien", "Sean O'Brien_3", ""), ("b,Brien", "Sean O’Brien_3", ""), ("o,Sean O’Brien", "Sean O’Brien_3", "o"),
         ("ada,\nben,", "ada and ben", "ada or ben"), ("ada,\nben,Ada B", "ada_b", "ada"),
@@ -175,6 +176,7 @@ def test_names_that_look_alike_are_remarked(tmp_path, names):
     assert any(f"U+{ord(sign):04X}" in said[0] for said in remarks.values() for sign in [strange, *"Οа"])
     hand_in(tmp_path / "in", {"bén": SOFTMAX, "ben-1": SOFTMAX})
     assert set(remarks_of(tmp_path)) == set(remarks)
+    assert [*remarks_of(tmp_path, "id\nfay\nf\u200bay\n")][:2] == ["fay", "f\u200bay"]
 
 
 def test_two_of_the_same_name_need_a_path(tmp_path):
