@@ -9,7 +9,7 @@ from ..training import NegativeSampling
 
 MOST = 2  # lines
 WELL = 0.98  # the share of unseen data that is right from which nothing needs advice
-NOTHING = 0.05  # nats per target that are left to gain, where no answers are measured: 95 % of each target is predicted
+NOTHING = 0.05  # nats per target, about 95 % of probability: nothing is left to gain, where no answers are measured
 FALLING = 0.03, 0.01  # the fall of the loss over the last fifth of the steps: as a share of it, and in nats
 FAST = 0.1  # such a fall asks for four times the steps, a slower one for twice as many
 OVERFITTING = 1.05  # times the lowest validation loss: a smaller increase may be chance

@@ -51,8 +51,9 @@ def read_config(settings, weights):
     pooler = any(name in weights for name in POOLER)
     tied = all(weights.equal(*pair) for pair in COPIES.items() if pair[0] in weights and pair[1] in weights)
     shape = weights.shape("classifier.weight") if "classifier.weight" in weights else ()  # (C, D)
-    classes = shape[0] if len(shape) == 2 else None
-    of_tokens = not pooler or "BertForTokenClassification" in given(settings, "architectures", [])
+    kinds = given(settings, "architectures", [])
+    classes = shape[0] if len(shape) == 2 and "BertForMultipleChoice" not in kinds else None  # one score of each choice
+    of_tokens = not pooler or "BertForTokenClassification" in kinds
     return dict(
         vocab_size=required(settings, "vocab_size"), max_len=required(settings, "max_position_embeddings"),
         d_model=required(settings, "hidden_size"), num_heads=required(settings, "num_attention_heads"),
