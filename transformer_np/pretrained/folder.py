@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.files import read_utf8
-from ..models.layouts.folder import KEPT_TEXTS, kept_settings, load_any, read_settings
+from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, model_type, read_settings
 from ..models.layouts.gguf import located
 from ..support.checks import check_at_least, check_number, short
 from ..support.files import read_json_object
@@ -29,8 +29,7 @@ class PretrainedFolder:
     """A folder in Hugging Face's layout. Its parts are read when they are first used.
 
         folder = PretrainedFolder("folder")
-        model, text = folder.model, folder.read("not bad at all")
-        model.classify(**folder.inputs([text]))
+        folder.model.classify(**inputs(folder.read("not bad at all")))
 
     settings: config.json, a dict;  model, tokenizer;  max_tokens: the longest text that the model reads
     output: what a classifier says of a text: "one" of its labels (softmax), "several" at once (a sigmoid each, and for
@@ -51,9 +50,10 @@ class PretrainedFolder:
         return load_any(self.path)
 
     def model_for(self, kinds, use):
-        """The model; ValueError if it is of none of these classes. use: what it is needed for, such as "a GPT\"."""
-        if not isinstance(self.model, kinds):
-            raise ValueError(f"{self.path} holds a {type(self.model).__name__}, {use}")
+        """The model; ValueError if it is of none of these classes, before it is read. use: the rest of the message"""
+        kind = MODELS[model_type(self.path, self.settings)]
+        if not issubclass(kind, kinds):
+            raise ValueError(f"{self.path} holds a {kind.__name__}, {use}")
         return self.model
 
     @cached_property
