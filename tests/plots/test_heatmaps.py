@@ -127,9 +127,9 @@ def test_all_layers(rng):
 
 @pytest.mark.long
 def test_many_layers_have_names_side_by_side(rng):
-    figure = plots.attention(weights_of(rng, 14, 2, 3, 3), *[list("abc")] * 2, first_layer=7)
+    figure = plots.attention(weights_of(rng, 30, 1, 2, 2), list("ab"), list("ab"), first_layer=7)
     names = [text for axes in heatmaps(figure) for text in axes.texts if "layer" in text.get_text()]
-    assert [text.get_text() for text in names] == [f"layer {n}" for n in range(20, 6, -1)]
+    assert [text.get_text() for text in names] == [f"layer {n}" for n in range(36, 6, -1)]
     check_layout(figure)
 
 

@@ -214,7 +214,7 @@ class _Grid:
         for i, name in enumerate(titles):
             axes = self.figure.panel(left + i * pitch, bottom + room - down, across, down)
             axes.set_xticks(range(len(columns)), columns)
-            axes.set_yticks(range(len(rows)), [] if i else rows)
+            axes.set_yticks(*([[]] if i else [range(len(rows)), rows]))
             axes.set_title(name, pad=4)
             axes.tick_params(length=0, pad=4)
             for word in axes.get_xticklabels() + axes.get_yticklabels():
