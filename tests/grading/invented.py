@@ -104,7 +104,10 @@ REFUSED = {  # expressions that must not be true
     "memory_files": "libc.memfd_create(b'm', 0) >= 0 or libc.syscall(447, 0) >= 0",
     "large_pipes": f"any(size > 65536 for size in {PIPE_OF.format(1031, '1 << 20')})",
     "owners_of_pipes": f"0 in {PIPE_OF.format(8, 1)}",  # F_SETOWN
-    "signals_that_wait": "libc.sigqueue(1, 40, None) == 0",
+    "signals_that_wait": (
+        "(signal.pthread_sigmask(signal.SIG_BLOCK, [40]), [os.kill(os.getpid(), 40) for _ in range(1000)], "
+        "len(list(iter(lambda: signal.sigtimedwait([40], 0), None))) > 100)[2]"
+    ),
     "timers": "libc.timer_create(1, None, bytes(8)) == 0 or libc.timerfd_create(1, 0) >= 0",
     "watches": f"libc.inotify_init() >= 0 or libc.fcntl(os.open(os.path.dirname({LIBRARY}), 0), 1026, 1) == 0",
     "locked_memory": "libc.mlockall(1) == 0",
@@ -146,8 +149,7 @@ EXHAUSTS = {
             "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
     ),
     "shared_pages": (
-        LOADS + "import mmap\n" + during("kept = [mmap.mmap(-1, 256 << 20) for _ in range(16)]\n"
-                                         "for part in kept: part.write(bytes(1) * (256 << 20))\nos._exit(77)"), 1, "",
+        LOADS + "import mmap\n" + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
     ),
     "closes_its_way_back": (
         LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",

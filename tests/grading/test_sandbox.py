@@ -106,6 +106,25 @@ def test_the_filter_refuses_processes_and_sockets_but_not_threads():
     assert in_a_process(code) == ["refused"] * 4 + ["thread"]
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+def test_a_crash_leaves_no_core(tmp_path):
+    code = """
+    import os, resource
+    from transformer_np.grading.sandbox import limits
+    os.chdir(folder)
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+    for prepare in (int, limits.leave_no_core):
+        if os.fork() == 0:
+            prepare()
+            os.abort()
+        print(os.WCOREDUMP(os.wait()[1]))
+    """
+    dumped, hidden = in_a_process(code, folder=str(tmp_path))
+    if dumped == "False":
+        pytest.skip("this system collects no cores")
+    assert hidden == "False"
+
+
 @pytest.fixture
 def clocked(monkeypatch):
     """A clock's time, and how long its process waited for a processor, both set by hand."""
