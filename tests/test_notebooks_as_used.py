@@ -5,6 +5,7 @@ import ast
 import contextlib
 import inspect
 import io
+import itertools
 import re
 import sys
 import types
@@ -20,6 +21,7 @@ from test_notebooks import TRAINING  # noqa: E402
 
 from transformer_np import homework  # noqa: E402
 from transformer_np.notebooks.texts import number, read_cells, shown, texts  # noqa: E402
+from transformer_np.notebooks.values import FIELD  # noqa: E402
 
 # Where the reader writes, chooses or looks something up.
 NO_GUESS = re.compile(
@@ -177,3 +179,35 @@ def test_the_stubs_have_the_arguments_that_the_check_passes(text):
         assert len(given) == len(wanted), (asked, [*given], [*wanted])
         optional = [[p.name for p in parameters.values() if p.default is not p.empty] for parameters in (given, wanted)]
         assert set(optional[1]) <= {*given}, (asked, optional)
+
+
+@each
+def test_nothing_is_doubled(text):
+    lines = [line.strip() for line in text.read_text(encoding="utf-8").splitlines()]
+    doubled = [a for a, b in itertools.pairwise(lines) if a == b and len(a) > 10]
+    assert doubled == []
+
+
+SHOWN_TO_A_CHECK = {"verdict", "RUNS"}  # read by the reader, and by notebooks/experiment.py
+
+
+@each
+def test_hidden_tests_leave_no_names_that_nothing_reads(text):
+    cells = [shown(cell) for cell in code_of(text)]
+    fields = "".join(FIELD.findall(text.read_text(encoding="utf-8")))
+    for i, cell in enumerate(cells):
+        for node in ast.parse(cell).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+                rest = "\n".join(cells[i:]).replace(ast.get_source_segment(cell, node), "", 1)
+                assert name in SHOWN_TO_A_CHECK or re.search(rf"\b{name}\b", rest + fields), (name, cell)
+
+
+@each
+def test_a_guess_is_not_answered_before_its_cell(text):
+    """Nothing in the paragraph of a guess begins like an answer."""
+    for paragraph in re.split(r"\n\n", text.read_text(encoding="utf-8")):
+        for after in re.findall(r"\*\*Guess\.\*\*[^?]*\?(.*)", paragraph, re.DOTALL):
+            assert not re.match(r"\s*(?:It (?:can|does|is)|Yes|No|That depends|Because|The factor is)\b", after), (
+                paragraph
+            )

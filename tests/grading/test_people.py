@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -136,6 +137,48 @@ def test_whose_submission_it_is(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("roster", "entry", "owner"),
+    [
+        ("m,Maria Muster", "Anna-Maria Muster_22_assignsubmission_file_", ""),
+        ("m,Maria Muster", "Anna Maria Muster_22_assignsubmission_file_", ""),
+        ("m,Maria Muster\na,Anna-Maria Muster", "Anna-Maria Muster_22_assignsubmission_file_", "a"),
+        ("m,Maria Muster\na,Anna-Maria Muster", "Maria Muster_11_assignsubmission_file_", "m"),
+        ("m,Maria Muster\na,Anna Maria Muster", "sheet 1 Anna Maria Muster", "a"),
+        ("anna,\nanna-maria,", "anna-maria", "anna-maria"), ("anna,\nanna-maria,", "anna", "anna"),
+        ("ada,\n2,", "ada_2", "ada"), ("ada,\nada_2,", "ada_2", "ada_2"),
+        ("anna,\nmaria,", "anna-maria", ""), ("anna,", "anna-2", "anna"), ("anna,", "hw1-anna", "anna"),
+        ("b,Brien", "Sean O'Brien_3", ""), ("b,Brien", "Sean O’Brien_3", ""), ("o,Sean O’Brien", "Sean O’Brien_3", "o"),
+        ("ada,\nben,", "ada and ben", "ada or ben"), ("ada,\nben,Ada B", "ada_b", "ada"),
+        ("1,Ben Doe\n2,Ben Doe", "Ben Doe_1", "1 or 2"), ("9,\nada,Ada L", "Ada L_9_assignsubmission_file_", "ada"),
+        ("4711,Ada L", "Ada Lo_4711_assignsubmission_file_", "4711"), ("é,", "e\u0301", "é"), ("ann,", "anné", ""),
+        ("müller-lüdenscheidt,", "Müller-Lüdenscheidt (2)", "müller-lüdenscheidt"), ("x,İpek", "İpek_1", "x"),
+    ],
+)  # fmt: skip
+def test_whose_name_it_is(tmp_path, roster, entry, owner):
+    """The whole name wins, then the longest; a hyphen or an apostrophe between letters does not end a name."""
+    (tmp_path / "roster.csv").write_text(f"id,name\n{roster}\n", encoding="utf-8")
+    ids, _ = Roster(tmp_path / "roster.csv", parse_course(TWO)).owners(f"{entry}.py")
+    assert " or ".join(ids) == owner
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("ada", "ada\ufe0f"), ("ada", "\u0430da"), ("ada", "a\u034fda"), ("Οscar", "oscar"), ("ada", "аda", "аdа")],
+)
+def test_names_that_look_alike_are_remarked(tmp_path, names):
+    hand_in(tmp_path / "in", dict.fromkeys((*names, "ben"), SOFTMAX))
+    remarks = remarks_of(tmp_path)
+    assert len(remarks) == len(names)
+    others = f"{len(names) - 1} other row{'s'[: len(names) > 2]}"
+    assert all(said[0].startswith(f"its name looks like that of {others}") for said in remarks.values())
+    strange = next(sign for name in names for sign in name if not sign.isascii())
+    assert any(f"U+{ord(sign):04X}" in said[0] for said in remarks.values() for sign in [strange, *"Οа"])
+    hand_in(tmp_path / "in", {"bén": SOFTMAX, "ben-1": SOFTMAX})
+    assert set(remarks_of(tmp_path)) == set(remarks)
+    assert [*remarks_of(tmp_path, "id\nfay\nf\u200bay\n")][:2] == ["fay", "f\u200bay"]
+
+
 def test_two_of_the_same_name_need_a_path(tmp_path):
     hand_in(tmp_path / "in", dict.fromkeys(("Ben Doe_1", "Ben Doe_2", "3 and 4"), SOFTMAX))
     roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"
@@ -164,12 +207,34 @@ def test_letters_and_accents_may_be_apart(tmp_path):
         ("", "line 1: there is no column id"), ("name\nada\n", "line 1: there is no column id"),
         ("id\n", "names nobody"), ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
         ("id,submitted\nada,Friday\n", "line 2: submitted must be a time such as 2026-06-12T11:58, got 'Friday'"),
+        ("id,submitted\nada,9999-12-31T23:00Z\n", "line 2: submitted must be a time"),
+        ("id,deadline\nada,0001-01-01T00:00Z\n", "line 2: deadline must be a time"),
+        ("id,submited\nada,\n", "line 1: there is no column 'submited'; did you mean submitted"),
+        ("id;Dead line\nada;\n", "line 1: there is no column 'Dead line'; did you mean deadline"),
+        ("id,names\nada,\n", "did you mean name"), ("id,corrected sofmax\nada,\n", "did you mean corrected softmax"),
+        ("id,corrected softmax\nada,2p\n", "line 2: the points for softmax must be a number, got '2p'"),
+        ("id,written\nada,1\n", "line 1: the column 'written' needs the points that are possible"),
+        ("id,name,name\nada,,\n", "line 1: there are two columns name"),
+        ("id,name\nada,Lovelace, Ada\n", "line 2: there are 3 cells, and 2 columns"),
+        ("id,deadline\nada,2026-06-12\nada,2026-06-13\n", "line 3: another line says something else on ada, deadline"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     with pytest.raises(RosterError, match=told):
         attempts_of(tmp_path, roster)
+
+
+def test_the_columns_of_a_roster(tmp_path):
+    (tmp_path / "r.csv").write_text(
+        "Id;E-Mail;DEADLINE;corrected softmax;corrected relu;Written Proof (2.5);group\n"
+        "ada;a@b;2026-06-13T12:00;1,5;9;2;x\n"
+    )
+    roster = Roster(tmp_path / "r.csv", parse_course(TWO))
+    (ada,) = roster.persons().values()
+    assert (ada.deadline, ada.corrected) == (datetime(2026, 6, 13, 12), {"softmax": 1.5})  # relu is of another sheet
+    assert (ada.written, roster.written) == ({"written proof": 2.0}, {"written proof": 2.5})
+    assert roster.ignored == ["E-Mail", "group"]
 
 
 def times_in(folder, assignment=""):
@@ -190,6 +255,38 @@ def test_the_time_of_a_collected_submission(tmp_path, text, when):
     time, known_by, _ = times_in(tmp_path / "in", "sheet1")["ada"]
     assert (time.astimezone(), known_by) == (when, "timestamp.txt")
     assert times_in(tmp_path / "in" / "ada")["sheet1"][1] == "file"  # nobody says that nbgrader has written it
+
+
+@pytest.mark.parametrize("text", ["9999-12-31 23:59:59 UTC", "0001-01-01 00:00+14:00", "9999-06-01", "soon", "\xff"])
+def test_a_timestamp_that_nobody_can_have(tmp_path, text):
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    folder = hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    (folder / "timestamp.txt").write_text(text, encoding="latin-1")
+    assert times_in(tmp_path / "in", "sheet1")["ada"][1] == "file"
+    assert "timestamp.txt holds no possible time" in read_entry(tmp_path / "in" / "ada", "sheet1").remarks[0]
+
+
+@pytest.mark.parametrize("seconds", [1e12, -1e11, 1e18, 7.3e9, float("inf")])
+def test_a_file_time_beyond_the_calendar(tmp_path, seconds):
+    """Such a time is a remark, and costs nobody points."""
+    hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    record = replace(people_in(tmp_path / "in")[0].attempts[0][0], changed={"": 0, "ada.py": seconds})
+    time, known_by, remark = time_of(record)
+    assert (time, known_by) == (None, "")
+    assert "its time is in the year " in remark and "roster's column submitted" in remark
+
+
+def test_the_time_is_that_of_what_was_graded(tmp_path):
+    hand_in(tmp_path / "in", {})
+    folder = hand_in(tmp_path / "in" / "ada", {"notes": ""})
+    hand_in(folder / "src", {"homework": SOFTMAX})
+    (folder / ".DS_Store").write_text("")
+    for name, days in (("src/homework.py", 3), ("notes.py", 1), (".DS_Store", 9), ("src", 9), ("", 9)):
+        os.utime(folder / name, ((DUE + timedelta(days=days)).timestamp(),) * 2)
+    ((record, _),) = people_in(tmp_path / "in")[0].attempts
+    assert time_of(record)[0] == DUE + timedelta(days=3)
+    assert time_of(record, None, ["notes.py"])[0] == DUE + timedelta(days=1)
+    assert time_of(record, DUE, ["notes.py"])[:2] == (DUE, "roster")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: path.mkdir()])
@@ -253,6 +350,22 @@ def test_reports_of_ids_that_look_alike():
     assert all(name and "/" not in name for name in names)
 
 
+@pytest.mark.long
+def test_what_a_teacher_gives_by_hand(tmp_path):
+    """A corrected column is less by lateness as others are, the points for written answers are not."""
+    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD})
+    os.utime(folder / "ada.py", ((DUE + timedelta(hours=20)).timestamp(),) * 2)
+    (tmp_path / "roster.csv").write_text("id,corrected softmax,written proof (4)\nada,0.5,3\nben,,\n")
+    ada = grade(tmp_path, TIMED + "\n[points]\nsoftmax = 1\n", roster=tmp_path / "roster.csv")["ada"]
+    row, ben = rows_of(tmp_path / "g.csv").values()
+    assert (row["softmax"], row["softmax_backward"], row["written proof"]) == ("0.45", "0.9", "3")
+    assert (row["points"], row["points possible"], row["percent"]) == ("4.35", "6", "72.5")
+    assert (ben["points"], ben["written proof"]) == ("0", "")
+    for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 | ", "points corrected by the teacher"):
+        assert text in (tmp_path / "g_reports" / "ada.md").read_text()
+    assert ada.factor == 0.9
+
+
 def test_a_deadline_alone_costs_nothing():
     late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
     assert (late.days_late(DUE + timedelta(days=9)), late.factor(DUE + timedelta(days=9))) == (9, 1)
@@ -268,6 +381,7 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     grade(tmp_path, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
     row = rows_of(tmp_path / "g.csv")["ada"]
     assert (row["points"], row["time from"]) == (points, "file")
+    assert float(row["softmax"]) + float(row["softmax_backward"]) == pytest.approx(float(points))
     assert row["attempt"] == attempt
     assert ("1 day late (file): 90 % of the points" in row["remarks"]) == (which == "last")
 

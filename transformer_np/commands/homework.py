@@ -1,4 +1,6 @@
+import re
 import textwrap
+from itertools import count
 from pathlib import Path
 
 from . import COMMANDS, add_command, number_above_0, positive_number, quoted, seed, write_new
@@ -33,6 +35,8 @@ def add_parser(subparsers):
 
     start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
     start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
+    help_text = f"FOLDER is your {FILE}: start this exercise over, and keep the old answer in a file beside it"
+    start.add_argument("--reset", metavar="NAME", help=help_text)
     add_choice(start)
     _add_exercises(start)
 
@@ -44,7 +48,7 @@ def add_parser(subparsers):
     check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
     _add_for_check(check)
 
-    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
+    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in four levels", "softmax --level 2")
     hint.add_argument("name", metavar="NAME", help="the exercise")
     hint.add_argument(
         "--level",
@@ -135,9 +139,11 @@ def run_start(args):
     from ..homework.course import FILE as COURSE
     from ..homework.course import text_of
 
+    if args.reset:
+        return _reset(args)
     folder = Path(args.folder)
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; name a folder")
+        raise ValueError(f"{folder} is a file; name a folder, or an exercise with --reset")
     names, texts = _chosen(args, folder)
     there = folder / COURSE
     if there in texts and there.exists() and text_of(there) == texts[there]:
@@ -149,6 +155,28 @@ def run_start(args):
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
     print(f"  transformer-np homework hint {names[0]}")
     return 0
+
+
+def _reset(args):
+    """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
+    from ..homework import find
+    from ..homework.stubs import with_stub
+    from ..support.files import write_text
+
+    file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
+    with course_of(args, file):
+        name = find(args.reset).name
+        text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
+    number = next(n for n in count(1) if not _aside(file, name, n).exists())
+    write_text(_aside(file, name, number), old)
+    write_text(file, text)
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if re.match(rf"(def|class) {name}\b", one))
+    print(f"{file}, line {line}: {name} is a stub again. The old answer is in {_aside(file, name, number)}")
+    return 0
+
+
+def _aside(file, name, number):
+    return file.with_name(f"{file.stem}.{name}.{number}.txt")  # no .py file: it would be a second definition
 
 
 def _chosen(args, folder):

@@ -34,13 +34,15 @@ softmax_backward = 2.5
 _ABOUT = """
 FOLDER contains one .py file, one .ipynb notebook, or one folder of such files, per student; its name is the student's
 name. A roster names the people: everyone on it gets a row, and all files whose name contains the id are this student's
-attempts. Its columns are id, name, path (a pattern such as "ada*.py") and submitted (a time); only id is required.
+attempts. Its columns are id, name, path (a pattern such as "ada*.py"), submitted (a time), deadline (for this person
+alone), "corrected softmax" and "written (4)" (points that you give yourself); only id is required.
 
 Each submission runs in bubblewrap, with the standard library and NumPy as its only files, without a network, and with
 limits on time and memory. Without bubblewrap nothing is graded, unless you pass --trust: then a container must be the
 wall. Submissions must be self-contained: they can import the functions of this package, but not call them; layers and
 models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the same for all
-its submissions. Run the command again to grade only new or changed submissions.
+its submissions. What was handed in is kept in grades_records. Run the command again when more has come in or when
+something was corrected: it grades only what is new or concerned, and says what has changed.
 
 With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 
@@ -68,7 +70,7 @@ def add_grade_parser(subparsers):
     add(
         "--roster",
         metavar="FILE.csv",
-        help="the people of the course: a column id, and optionally name, path, submitted",
+        help="the people of the course: a column id, and optionally name, path, submitted, deadline",
     )
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
@@ -155,6 +157,8 @@ def run(args):
     if grading.reused:
         print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
+    if grading.moodle:
+        print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0

@@ -26,7 +26,8 @@ def _is_ours(path):
 
 
 def pytest_collect_file(file_path, parent):
-    if _is_ours(file_path) and not parent.session.isinitpath(file_path):  # a named file is a module for pytest
+    is_module = parent.session.isinitpath(file_path) or any(map(file_path.match, parent.config.getini("python_files")))
+    if _is_ours(file_path) and not is_module:  # of a module pytest asks with the hook below
         return HomeworkFile.from_parent(parent, path=file_path)
 
 
@@ -61,7 +62,11 @@ class HomeworkFile(pytest.File):
         try:
             with opened(beside if beside.exists() else None) as course:
                 self.folder, limit = own_folder(), TimeLimit(ends_process=True)
-                submission = load(self.path, limit.seconds)
+                submission = load(self.path, limit.seconds, strict=False)
+                for crash in submission.crashes.values():
+                    if not submission.answers:
+                        raise LoadError(self.path, crash)
+                    self.warn(pytest.PytestCollectionWarning(str(LoadError(self.path, crash))))
                 self.checks, names = Checks(submission, limit=limit), list(course.points)
         except (CourseError, LoadError, OSError, ValueError) as error:
             raise self.CollectError(str(error)) from None

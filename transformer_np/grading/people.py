@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from unicodedata import category, normalize
 from unicodedata import name as name_of_sign
 
-from ..homework.deadline import local, possible, shown
+from ..homework.deadline import local, possible
+from ..homework.path import all_exercises
 from ..support.files import read_bytes
 from .submissions import students_of
 
@@ -83,8 +84,8 @@ def time_of(record, said=None, graded=()):
     try:
         return possible(max(seconds)), "file", ""
     except (ValueError, OverflowError, OSError):
-        why = f"no time that a file can have ({max(seconds):g} s after 1970)" if seconds else "not readable"
-        return None, "", f"its time is {why}, so it counts as in time: write it into the roster's column submitted"
+        why = f"is in the year {1970 + max(seconds) / 31556952:.0f}" if seconds else "cannot be read"
+        return None, "", f"its time {why}, so it counts as in time: write the time into the roster's column submitted"
 
 
 # --- the roster ------------------------------------------------------------------------------------------------------
@@ -116,8 +117,12 @@ class Roster:
     def _read_head(self, words, titles):
         """What each column is: one of COLUMNS, (CORRECTED, title), (WRITTEN, title), or None without a meaning."""
         head, words = [], [" ".join(word.split()) for word in words]
-        known = {column: column for column in COLUMNS}
-        known |= {f"{CORRECTED}{title}".casefold(): (CORRECTED, title) for title in titles}
+        known = {column: column for column in COLUMNS}  # and those for the exercises of all sheets
+        for title in (
+            *all_exercises(),
+            *(f"{name} (extended)" for name in all_exercises()),
+        ):
+            known[f"{CORRECTED}{title}".casefold()] = (CORRECTED, title) if title in titles else None
         for word in words:
             plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:\.\d+)?)\)", word, re.I)
             if with_points:
@@ -252,8 +257,3 @@ def _remark_names_that_look_alike(persons):
                 f"its name looks like that of {len(alike) - 1} other row{'s'[: len(alike) > 2]}"
                 + (f"; it has the sign {strange}" if strange else "")
             )
-
-
-def extension(person):
-    """A remark on the person's own deadline, or ""."""
-    return f"deadline {shown(person.deadline)} (roster)" if person.deadline else ""

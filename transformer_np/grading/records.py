@@ -66,21 +66,24 @@ class Records:
         lines = self._lines_of("hand-ins")
         if (lines and lines[0] != HEAD) or (not lines and {path.name for path in self.folder.iterdir()} - {LOCK}):
             raise ValueError(f"{self.folder} holds no records of a grading: choose another --out")
+        if not lines:
+            self._append("hand-ins", HEAD)
         for number, line in enumerate(lines):
-            if line and "renamed" in line:
+            if not line or line.get("assignment") != self.assignment:
+                continue
+            if "renamed" in line:
                 self._rename(line["renamed"], line["to"])
-            elif line and line != HEAD and line["assignment"] == self.assignment:
+            else:
                 said = line["said"] and datetime.fromisoformat(line["said"])
                 line |= {"said": said, "seen": datetime.fromisoformat(line["seen"]), "number": number}
                 record = Record(**line | {"remarks": tuple(line["remarks"]), "exercises": tuple(line["exercises"])})
                 if {*record.exercises} & {*self.exercises}:
                     self.hand_ins.append(record)
-        self._lines = len(lines)
+        self._lines = max(1, len(lines))
         self.results = {line["key"]: line["result"] for line in filter(None, self._lines_of("results"))}
         for line in filter(None, self._lines_of("gradings")):
-            if line["assignment"] == self.assignment and {name for name, _ in line["worth"].values()} & {
-                *self.exercises
-            }:
+            graded = {exercise for exercise, _ in line["worth"].values()}
+            if line["assignment"] == self.assignment and graded & {*self.exercises}:
                 self.gradings.append(line)
 
     # --- hand-ins
@@ -90,10 +93,13 @@ class Records:
         return next((record for record in reversed(self.hand_ins) if record.entry == entry), None)
 
     def add(self, seen, seed, time=None, by=""):
-        """Keep an Entry of the submissions, unless it holds what it held last. time, by: if the roster says it"""
+        """Keep an Entry of the submissions, unless it holds what it held last, or nothing of it could be read.
+
+        time, by: of hand-in, if the roster says it
+        """
         files = {name: self._keep(content) for name, content in seen.files.items()}
         last = self.last_of(seen.name)
-        if last and last.files == files and (files or last.remarks == seen.remarks):
+        if last and (last.files == files if files else last.files or last.remarks == seen.remarks):
             return
         record = Record(
             self._lines, seen.name, seen.is_folder, self.assignment, files, seen.changed, seen.remarks,
@@ -104,15 +110,18 @@ class Records:
         self._append("hand-ins", line)
         self.hand_ins.append(record)
 
-    def follow(self, entry, files, present):
-        """Let the records of a file or folder that is gone follow a new one with its content: it was renamed."""
-        hashes = {name: _hash(content) for name, content in files.items()}
-        if hashes and self.last_of(entry) is None:
-            for old in {record.entry: record for record in self.hand_ins if record.entry not in present}.values():
-                if list(old.files.values()) == list(hashes.values()):
-                    self._append("hand-ins", {"renamed": old.entry, "to": entry})
-                    self._rename(old.entry, entry)
-                    return
+    def renamed(self, seen, present):
+        """The name of a file or folder that is gone and had the content of a new Entry, or None."""
+        hashes = [_hash(content) for content in seen.files.values()]
+        if hashes and self.last_of(seen.name) is None:
+            gone = {record.entry: record for record in self.hand_ins if record.entry not in present}
+            return next((entry for entry, record in gone.items() if [*record.files.values()] == hashes), None)
+        return None
+
+    def rename(self, old, new):
+        """Let the records of a file or folder follow it."""
+        self._append("hand-ins", {"renamed": old, "to": new, "assignment": self.assignment})
+        self._rename(old, new)
 
     def _rename(self, old, new):
         self.hand_ins = [replace(one, entry=new) if one.entry == old else one for one in self.hand_ins]
@@ -149,16 +158,15 @@ class Records:
     def graded(self, summary):
         self._append("gradings", summary)
 
-    def keep_table(self, path, text):
-        """The Path of a copy of the table at this path if another text will overwrite it, else None."""
-        if not self.folder or path.is_symlink() or not path.is_file() or (old := path.read_bytes()) == text.encode():
+    def keep_table(self, path, content):
+        """The Path of a copy of the table at this path if other content will overwrite it, else None."""
+        if not self.folder or path.is_symlink() or not path.is_file() or path.read_bytes() == content:
             return None
         folder = self.folder / "tables"
         folder.mkdir(exist_ok=True)
-        number = 1 + len(list(folder.iterdir()))
-        copy = folder / f"{path.stem}-{number}{path.suffix}"
+        copy = folder / f"{path.stem}-{1 + len(list(folder.iterdir()))}{path.suffix}"
         with open(copy, "xb") as file:
-            file.write(old)
+            file.write(path.read_bytes())
         return copy
 
     # --- lines
@@ -182,10 +190,7 @@ class Records:
         return lines
 
     def _append(self, name, value, durable=True):
-        if name == "hand-ins":
-            if self._lines == 0 and value != HEAD:
-                self._append(name, HEAD)
-            self._lines += 1
+        self._lines += name == "hand-ins"
         if not self.folder:
             return
         path, text = self.folder / f"{name}.jsonl", json.dumps(value).encode() + b"\n"

@@ -108,7 +108,7 @@ def rows_of_report(grade, rubric):
             for part in rubric.parts_of(name)
         )
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
-        yield name, got, outcome, verdict.misconception or ""
+        yield name, got, outcome, verdict.misconception or "", grade.place(name)
     for title, worth in rubric.written.items():
         yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", ""
 
@@ -132,8 +132,8 @@ def student_report(grade, rubric, run):
     lines.append(summary(grade, rubric))
     if grade.remarks:
         lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
-    lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join([*row[:3], _plain(row[3])])} |" for row in rows_of_report(grade, rubric)]
+    lines += ["", "| exercise | points | outcome | mistake | graded |", "|---|---|---|---|---|"]
+    lines += [f"| {' | '.join([*row[:3], *map(_plain, row[3:])])} |" for row in rows_of_report(grade, rubric)]
     for title, text, below in explained(grade, rubric):
         fence = "`" * (3 + max(map(len, re.findall("`+", text)), default=0))
         lines += ["", f"## {_plain(title)}", "", f"{fence}text", text, fence, *(["", below] if below else [])]

@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from datetime import datetime
 from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import chain
@@ -25,7 +26,7 @@ from ..support.files import held, write_atomically
 from ..support.platform import check_processes
 from .changes import changes, summary
 from .copies import alike, answers_from, as_texts, same_files, side_by_side, with_whom
-from .feedback import page
+from .feedback import MOODLE_ZIP, moodle_zip, page
 from .grade import Grade, as_lines, result_from
 from .judges import Judge, NotJudged
 from .people import Roster, people, time_of
@@ -33,7 +34,7 @@ from .records import Records
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import Keeper, NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
-from .submissions import find_submissions, read_entry, report_name
+from .submissions import find_submissions, read_entry, report_name, with_metadata
 from .verdicts import grade_of, not_started, not_tried, results_of, surveyed
 
 WALLS = ("bubblewrap", "own namespaces", "system calls")  # layers that the system upholds, whatever a submission does
@@ -75,14 +76,15 @@ class Grading:
         self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
         self._stop, self._helpers = threading.Event(), queue.SimpleQueue()
         self._tasks, self._making = {}, threading.Lock()
-        self.attempts, self.reused, self.layers = [], 0, None
-        self.changes, self.earlier, self.remarks = [], None, []
+        self.attempts, self.reused, self.layers, self.moodle = [], 0, None, None
+        self.changes, self.earlier, self.remarks, self.unread = [], None, [], {}
         if roster and self.roster.ignored:
             self.remarks.append(f"Columns of the roster without a meaning here: {', '.join(self.roster.ignored)}")
 
     def _is_among_submissions(self, path):
-        folder = os.path.realpath(self.folder)
-        return not self.single and os.path.commonpath([folder, os.path.realpath(path)]) == folder
+        """Whether a path is in the folder of submissions; where a link at its end leads does not matter."""
+        folder, place = os.path.realpath(self.folder), os.path.realpath(Path(path).absolute().parent)
+        return not self.single and os.path.commonpath([folder, place]) == folder
 
     def _beside(self, what):
         """A folder for what this grading writes: beside the table, or, if the table is among the submissions, which
@@ -148,7 +150,7 @@ class Grading:
         grades = self._graded(bar)
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in persons]
         self._compare(chosen, grades)
-        self._write_reports(chosen)
+        self._write_reports(persons, chosen)
         self.store.graded(self.summary)
         return chosen
 
@@ -157,9 +159,15 @@ class Grading:
         present = {path.name for path in self.paths}
         for path in self.paths:
             entry = read_entry(path, self.assignment)
-            self.store.follow(path.name, entry.files, present)
-            _, time = self.roster.owners(path.name) if self.roster else ((), None)
+            entry = with_metadata(entry, path) if self.single else entry
+            owners, time = self.roster.owners(path.name) if self.roster else ((), None)
+            old = self.store.renamed(entry, present)
+            if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
+                self.store.rename(old, path.name)
+                self.remarks.append(f"{path.name!a} has the content of {old!a}, which is gone: it counts as renamed")
             self.store.add(entry, self.seed, time, "roster")
+            if not entry.files and self.store.last_of(path.name).files:
+                self.unread[path.name] = (*entry.remarks, "what was there before counts")
         return present
 
     def _graded(self, bar):
@@ -201,23 +209,28 @@ class Grading:
         self.changes = changes(self.store.gradings[-1], now) if self.store.gradings else []
         self.summary = now | {"assignment": self.assignment, "seed": self.seed}
 
-    def _write_reports(self, chosen):
+    def _write_reports(self, persons, chosen):
         text = self.table(chosen, self.rubric)
-        self.earlier = self.store.keep_table(self.out, text)
+        self.earlier = self.store.keep_table(self.out, text.encode("utf-8", "replace"))
         self._write(self.out, text)
         if self.alike:
             self._write(self.reports / ALIKE_PAGE, side_by_side(self.alike))
-        for grade in chosen:
+        pages = {}
+        for person, grade in zip(persons, chosen, strict=True):
             run, path = self.sentence([grade]), self.reports / report_name(grade.student)
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
-            self._write(f"{path}.html", page(grade, self.rubric, run))
+            self._write(f"{path}.html", html := page(grade, self.rubric, run))
+            pages |= {record.entry: html for record, _ in person.attempts}
+        if zipped := moodle_zip(pages):
+            self.moodle = self.reports / MOODLE_ZIP
+            self._write(self.moodle, zipped)
         self._write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), self.alike))
 
     def _write(self, path, text):
         path = Path(path)
-        if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path.parent)):
+        if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path)):
             path.unlink()  # a submission must not choose what is written
-        content = text.encode("utf-8", "replace")
+        content = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
         write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
     def _chosen(self, person, grades):
@@ -229,7 +242,7 @@ class Grading:
         late = self.rubric.late
         if person.deadline:
             late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
-        timed = sorted(grades, key=lambda grade: (grade.handed_in or self._seen(grade), grade.number))
+        timed = self._in_order(grades)
         if late:
             days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
             timed = [replace(g, days_late=d, factor=late.factor_after(d)) for g, d in zip(timed, days, strict=True)]
@@ -246,8 +259,14 @@ class Grading:
             attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
         )  # fmt: skip
 
-    def _seen(self, grade):
-        return next(record.seen for record in self.store.hand_ins if record.number == grade.number)
+    def _in_order(self, grades):
+        """The grades by time, then by arrival. A file that replaces another is later, whatever times the two have."""
+        records, order, last = {record.number: record for record in self.store.hand_ins}, {}, {}
+        for grade in grades:
+            record = records[grade.number]
+            last[record.entry] = max(grade.handed_in or record.seen, last.get(record.entry, datetime.min))
+            order[grade.number] = last[record.entry], grade.number
+        return sorted(grades, key=lambda grade: order[grade.number])
 
     def sentence(self, grades):
         """The settings of the grading, in a sentence. Students read it: it does not name the seed."""
@@ -279,8 +298,9 @@ class Grading:
             broken = ("its answers could not be compared with others: read them",) if texts is None else ()
             grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
         time, known_by, unknown = time_of(record, said, grade.graded_files)
-        remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]))
-        return replace(grade, remarks=remarks, handed_in=time, known_by=known_by, number=record.number)
+        notes = (*filter(None, [unknown]), *self.unread.get(record.entry, ()))
+        told = {"remarks": (*record.remarks, *grade.remarks), "notes": notes}
+        return replace(grade, **told, handed_in=time, known_by=known_by, number=record.number)
 
     def _try(self, files, tasks, keys, texts_key):
         """{name of an exercise: its Result}, which are kept for the next grading."""

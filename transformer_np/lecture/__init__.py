@@ -33,7 +33,8 @@ from .worked import WorkedExample
 
 __all__ = [
     "ANSWERED", "DOCUMENTS", "ERRATUM", "FITTED", "REPRODUCED", "TRUNCATED", "Exercise", "Statement", "WorkedExample",
-    "attention_memory", "block_parts", "exercises", "feed_forward_example", "five_positions", "five_words", "format_examples",
-    "format_exercises", "format_statements", "four_words", "hidden_row", "masked_weights", "nearest_return",
+    "attention_memory", "block_parts", "exercises", "feed_forward_example", "five_positions", "five_words",
+    "format_examples", "format_exercises", "format_statements", "four_words", "hidden_row", "masked_weights",
+    "nearest_return",
     "read_statements", "summary", "three_heads", "two_words", "verdict", "worked_examples",
 ]  # fmt: skip

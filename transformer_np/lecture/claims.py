@@ -373,7 +373,7 @@ def teacher_forcing_helps():
 
 
 def sinusoids_do_not_extrapolate():
-    """In the stored experiment of notebook 15: far beyond the training length the loss is above that of counting pairs."""
+    """In the stored experiment of notebook 15: far beyond the training length the loss is worse than counting pairs."""
     runs = [run["by_position"] for run in _results("15")["2017"]]
     return min(np.mean(run[96:]) for run in runs) > 2.4 > 1.7 > max(np.mean(run[:32]) for run in runs)
 

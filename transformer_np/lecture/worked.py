@@ -40,8 +40,8 @@ class WorkedExample:
 
     @property
     def verdict(self):
-        """ "reproduced", "truncated in print" or "erratum", from the numbers. Instead of "reproduced", "weights fitted" where
-        the documents do not determine the weights, and "answered here" where they print no answer."""
+        """ "reproduced", "truncated in print" or "erratum", from the numbers. Instead of "reproduced", "weights fitted"
+        where the documents do not determine the weights, and "answered here" where they print no answer."""
         found = verdict(self.printed, self.computed, self.digits)
         return self.expected if found == REPRODUCED and self.expected in (FITTED, ANSWERED) else found
 

@@ -68,6 +68,16 @@ class ModelConfig:
         in_block = 2 * self.d_model * (inside + getattr(self, "d_ff", 0))
         return self.d_model * tables + self.blocks * in_block + getattr(self, "num_buckets", 0)
 
+    def check_fits(self, stored, where):
+        """Raise ValueError if a file has fewer numbers than a model of these sizes, and more than SMALL: before the
+        model is made, because sizes in a file may ask for any amount of memory. A small model is made, to say what is
+        missing."""
+        if self.least_parameters() > max(stored, SMALL):
+            raise ValueError(
+                f"{where}: a model of these sizes has at least {self.least_parameters():,} parameters, but the file "
+                f"has {stored:,}"
+            )
+
     def _set(self, **values):
         """Fill in fields while the frozen object is being made."""
         for name, value in values.items():
@@ -93,6 +103,7 @@ def _check(name, value, kind):
         raise TypeError(f"{name} must be {expected}, got {short(value)}")
 
 
+SMALL = 1 << 21  # parameters
 OBJECTS = 10_000  # bytes of a block's Python objects, for all sizes
 
 

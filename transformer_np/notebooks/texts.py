@@ -150,21 +150,33 @@ def as_notebook(cells, prefix):
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": made}
 
 
-def student_copy(text):
-    """The .ipynb of a text without solutions and outputs."""
+def students_cells(text):
+    """The cells of a text as students get them: without solutions, and without what only tests the text."""
     cells = []
     for kind, source, tags in cells_of(text):
         source = shown(source) if kind == "code" else _DETAILS.sub("", source).strip("\n")
         if source and SOLUTION not in tags:
-            cells.append((kind, source, []))
-    return _written(cells, text)
+            cells.append((kind, source, tags))
+    return cells
+
+
+def teachers_cells(text):
+    """The cells of a text with the solutions, without what only tests the text."""
+    cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells_of(text)]
+    return [cell for cell in cells if cell[1]]
+
+
+def copy(cells, prefix, teacher=False):
+    """The .ipynb of cells without outputs; for teachers cut into slides for `jupyter nbconvert --to slides`."""
+    cells = slides(cells) if teacher else [(kind, source, []) for kind, source, _ in cells]
+    return json.dumps(as_notebook(cells, prefix), indent=1, ensure_ascii=False) + "\n"
+
+
+def student_copy(text):
+    """The .ipynb of a text without solutions and outputs."""
+    return copy(students_cells(text), number(text))
 
 
 def teacher_copy(text):
-    """The .ipynb of a text with its solutions and without outputs, cut into slides for `jupyter nbconvert --to slides`."""
-    cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells_of(text)]
-    return _written(slides([cell for cell in cells if cell[1]]), text)
-
-
-def _written(cells, text):
-    return json.dumps(as_notebook(cells, number(text)), indent=1, ensure_ascii=False) + "\n"
+    """The .ipynb of a text with its solutions, cut into slides."""
+    return copy(teachers_cells(text), number(text), teacher=True)

@@ -5,13 +5,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..support.files import LARGEST_JSON, read_bytes
+from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
 TOKENIZER = "tokenizer.json"
 OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+TOKENIZER_CONFIG = "tokenizer_config.json"
+NO_SEGMENTS = ("PreTrainedTokenizerFast", "TokenizersBackend", "DistilBert", "Roberta", "XLMRoberta", "MPNet")
 _SEEN = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves (Radford et al. 2019)
 _BYTES = {chr(256 + i): byte for i, byte in enumerate(b for b in range(256) if b not in _SEEN)}
 _BYTES |= {chr(byte): byte for byte in _SEEN}  # {letter in the vocabulary: the byte that it stands for}
+LETTERS = {byte: letter for letter, byte in _BYTES.items()}
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class Encoded:
 class PretrainedTokenizer:
     """The tokenizer of a pretrained model: from text to ids and back, with special tokens such as [CLS] and [SEP].
 
-    path: a tokenizer.json, or its folder
+    path: a tokenizer.json, or its folder; a tokenizer_config.json beside it is read too
     text: the content of a tokenizer.json, instead of a path
+    segments: with `text`, whether a second text has segment 1; with a path, tokenizer_config.json says it
 
     Padding and truncation in the file are turned off: the code that makes a batch controls both.
 
@@ -47,15 +51,18 @@ class PretrainedTokenizer:
     kind = "pretrained"
     special_ids = ()  # the ids that `decode` cannot leave out itself: none
 
-    def __init__(self, path=None, text=None):
+    def __init__(self, path=None, text=None, segments=True):
         try:
             from tokenizers import Tokenizer
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
                 'tokenizer.json needs the tokenizers library: pip install "transformer-np[pretrained]"'
             ) from None
-        self.name = "the tokenizer" if path is None else _file(Path(path))
+        self.name, self.segments, self.settings = "the tokenizer" if path is None else _file(Path(path)), segments, {}
         if text is None:
+            beside = self.name.parent / TOKENIZER_CONFIG
+            self.settings = read_json_object(beside) if beside.is_file() else {}
+            self.segments = _with_segments(self.settings)
             text = read_bytes(self.name, "a tokenizer", LARGEST_JSON).decode("utf-8", "replace")
         try:
             with _errors(f"{self.name} is damaged or not a tokenizer"):
@@ -65,7 +72,7 @@ class PretrainedTokenizer:
                 self._tokenizer.encode("")  # a template may name tokens that do not exist
         except TypeError:
             raise ValueError(f"{self.name} is damaged or not a tokenizer") from None
-        self._text = text
+        self._text = self._normalized(text)
         parts = [part for part in (self._tokenizer.decoder, self._tokenizer.pre_tokenizer) if part is not None]
         rules = b"".join(part.__getstate__() for part in parts)  # as JSON
         self._bytewise, self._blank = b'"ByteLevel"' in rules, "▁" if "▁".encode() in rules else ""
@@ -103,7 +110,8 @@ class PretrainedTokenizer:
                 finally:
                     self._tokenizer.no_truncation()
         left_out = len(whole.ids) - len(encoded.ids)
-        own = encoded.type_ids, encoded.sequence_ids, encoded.offsets, encoded.word_ids
+        segments = encoded.type_ids if self.segments else [0] * len(encoded.ids)
+        own = segments, encoded.sequence_ids, encoded.offsets, encoded.word_ids
         return Encoded(encoded.ids, *own, left_out)
 
     def tokens(self, text, max_tokens=None):
@@ -129,6 +137,11 @@ class PretrainedTokenizer:
         """The pieces of a text that it does not know: none, because it cuts unknown words into known pieces."""
         return []
 
+    @property
+    def unknown_token(self):
+        """The token of an unknown piece, such as [UNK], or None."""
+        return getattr(self._tokenizer.model, "unk_token", None)
+
     def decode(self, ids):
         """The text of the ids, without special tokens."""
         with _errors(f"{self.name} cannot decode these ids"):
@@ -136,7 +149,33 @@ class PretrainedTokenizer:
 
     def to_dict(self):
         """The tokenizer as plain data, for a JSON file; `text` of the constructor takes its "json"."""
-        return {"kind": self.kind, "json": self._text}
+        return {"kind": self.kind, "json": self._text, **({} if self.segments else {"segments": False})}
+
+    def _normalized(self, text):
+        """The content of tokenizer.json, with what tokenizer_config.json says of a BERT's case and accents: it counts
+        more, as in transformers."""
+        keys = {"do_lower_case": "lowercase", "strip_accents": "strip_accents"}
+        keys |= {"tokenize_chinese_chars": "handle_chinese_chars"}
+        given = {ours: self.settings[key] for key, ours in keys.items() if key in self.settings}
+        normalizer = self._tokenizer.normalizer
+        if type(normalizer).__name__ != "BertNormalizer":
+            return text
+        for name, value in given.items():
+            if value not in (True, False, None) or (value is None and name != "strip_accents"):
+                raise ValueError(f"{self.name.parent / TOKENIZER_CONFIG}: {name} must be true or false, got {value!r}")
+        changed = {name: value for name, value in given.items() if getattr(normalizer, name) != value}
+        for name, value in changed.items():
+            setattr(normalizer, name, value)
+        if changed:
+            self._tokenizer.normalizer = normalizer
+        return self._tokenizer.to_str() if changed else text
+
+
+def _with_segments(settings):
+    """Whether a tokenizer with these settings tells a model the segments of a pair, as in transformers 5."""
+    names = settings.get("model_input_names")
+    kind = str(settings.get("tokenizer_class") or "")
+    return "token_type_ids" in names if isinstance(names, list) else not kind.startswith(NO_SEGMENTS)
 
 
 def _file(path):

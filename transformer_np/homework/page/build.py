@@ -2,12 +2,11 @@
 
 import inspect
 import json
-import zipfile
 from io import BytesIO
 from pathlib import Path
 
 from ...support.files import write_atomically
-from ...support.pyodide import ADDRESS, copied, read_lock, short_hash
+from ...support.pyodide import ADDRESS, copied, read_lock, short_hash, write_archive
 from ..limit import SECONDS
 from ..path import chapters, own_exercises, own_folder
 from ..stubs import difficulty, pieces_of_file
@@ -87,10 +86,7 @@ def paragraphs(docstring):
 def package():
     """The bytes of a .zip file with what the homework needs of the package, and a teacher's own exercises."""
     content = BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path, file in _contents():
-            # an entry has the date 1980 unless one is named: the same content gives the same bytes
-            archive.writestr(zipfile.ZipInfo(path), file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    write_archive(content, {path: file.read_bytes() for path, file in _contents()})
     return content.getvalue()
 
 
@@ -98,7 +94,8 @@ def _contents():
     for file in sorted(_PACKAGE.rglob("*")):
         name = file.relative_to(_PACKAGE).as_posix()
         needed = not any(f"/{folder}/" in f"/{name}" for folder in (*_NOT_NEEDED, "__pycache__"))
-        if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not name.startswith("notebooks/text"):
+        is_text_of_notebook = file.suffix == ".md" and file.parent.name == "notebooks"
+        if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not is_text_of_notebook:
             yield f"{_PACKAGE.name}/{name}", file
     if own_exercises():
         for file in sorted(own_folder().glob("*.py")):

@@ -82,7 +82,7 @@ def answers_in(text, defaults):
             needed += new
             reads = {n for block in new for n in block.reads} - bound - head.keys()
         before = "\n".join(_joined([block]) for block in blocks if block in needed)
-        complete = f"{before}\n\n\n{body}" if before else body
+        complete = f"{before}\n\n{body}" if before else body
         if not head.keys() & (bound | {n for block in needed for n in block.binds}) and head:
             complete = f"{_head(defaults[name])}\n\n{complete}"
         if complete.strip() != defaults[name].strip():

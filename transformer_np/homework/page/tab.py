@@ -53,7 +53,6 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     texts: JSON, {exercise: its text}, of those that the student has begun
     """
     texts, limit = json.loads(texts), ToldLimit(seconds, tell)
-    linecache.clearcache()
     _write(FILE, texts[name])
     try:
         submission = _submission(name, texts, limit)
@@ -65,13 +64,13 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     verdict = standing.verdict
     return _said(
         wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
-        paragraphs=verdict.message, repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
+        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
         remarks=_remarks(name, texts),
     )  # fmt: skip
 
 
 def _said(text, outcome, passed, **more):
-    return json.dumps({"text": text, "outcome": outcome, "passed": passed, "paragraphs": text, **more})
+    return json.dumps({"text": text, "outcome": outcome, "passed": passed, **more})
 
 
 def _last_line(text):
@@ -106,7 +105,8 @@ def _submission(name, texts, limit):
 def default(exercise):
     """The text that a student begins with."""
     text = stub(exercise)
-    return f"{imports([exercise], {exercise.name: text})}\n\n{text}".lstrip()
+    head = imports([exercise], {exercise.name: text}).replace("  # noqa: F401", "")
+    return f"{head}\n\n{text}".lstrip()
 
 
 def _called(name, texts):
@@ -124,6 +124,7 @@ def _write(path, text):
     path = Path(path)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.encode("utf-8", "replace"))
+    linecache.cache.pop(str(path), None)  # a file may keep its size and, in a browser, its time
     return path
 
 

@@ -15,8 +15,16 @@ from ...support.files import read_json_object, write_atomically, write_text
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations lack
-KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
+KEPT_SETTINGS = (  # which our configurations lack
+    "bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "problem_type", "sentence_transformers",
+    "task_specific_params",
+)  # fmt: skip
+KEPT_TEXTS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
+TOKENIZER_FILES = (TOKENIZER, *KEPT_TEXTS, "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model")
+USE_FILES = (  # how the model is used: for generation, for sentence vectors
+    "generation_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+)  # fmt: skip
+MODULES = "[0-9]_*"  # folders of the modules behind a sentence model
 
 MODELS = {}  # {model_type: the class that reads it}, filled by `register`
 
@@ -89,6 +97,9 @@ def save_pretrained(model, folder, tokenizer=None):
     tokenizer: a tokenizer.json to copy, or the folder of one; None copies the tokenizer of the folder that the model
         was read from, if it has one
 
+    Of a model that was read from a folder, the other files about its use are copied too: end tokens and labels,
+    generation_config.json, and the pooling of a sentence model.
+
     The files are written atomically, the weights first. A GPT without biases is written with biases of 0, because the
     layout requires them. A model that is read back has the same parameters, bit for bit.
 
@@ -105,9 +116,7 @@ def save_pretrained(model, folder, tokenizer=None):
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
-        before = read_settings(origin)
-        settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
-
+        settings |= kept_settings(read_settings(origin))
     parameters = dict(model.named_parameters())
     prefix = layout.prefix(config) if hasattr(layout, "prefix") else layout.PREFIX
     names = {prefix + name: stored for name, stored in layout.body(config).items()}
@@ -121,7 +130,31 @@ def save_pretrained(model, folder, tokenizer=None):
     write_atomically(folder / WEIGHTS, lambda path: path.write_bytes(save(tensors, {"format": "pt"})))
     text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / CONFIG, text)
-    _copy_tokenizer(origin if tokenizer is None else Path(tokenizer), folder, needed=tokenizer is not None)
+    files = {} if origin is None else _files_in(origin, *TOKENIZER_FILES, *USE_FILES, *_modules(origin))
+    if tokenizer is not None:
+        source = Path(tokenizer)
+        own = {TOKENIZER: source} if source.is_file() else _files_in(source, *TOKENIZER_FILES)
+        if TOKENIZER not in own:
+            raise FileNotFoundError(f"there is no {TOKENIZER} in {source}")
+        files = {name: path for name, path in files.items() if name not in TOKENIZER_FILES} | own
+    for name, path in files.items():
+        if path.resolve() != (folder / name).resolve():
+            (folder / name).parent.mkdir(exist_ok=True)
+            write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
+
+
+def kept_settings(settings):
+    """The part of config.json that is not about the sizes of the model, such as its end tokens and labels."""
+    return {key: settings[key] for key in KEPT_SETTINGS if key in settings}
+
+
+def _files_in(folder, *names):
+    return {name: folder / name for name in names if (folder / name).is_file()}
+
+
+def _modules(folder):
+    """The files of the modules behind a sentence model, such as 1_Pooling/config.json."""
+    return [str(path.relative_to(folder)) for path in folder.glob(f"{MODULES}/*")]
 
 
 def _fill(arrays, tensor, stored):
@@ -138,21 +171,6 @@ def _joined(parameters, stored):
     """The tensor of the file that holds these parameters."""
     values = np.concatenate([parameters[name].data for name in stored.parameters], axis=-1)
     return np.ascontiguousarray(values.T if stored.transposed else values)
-
-
-def _copy_tokenizer(source, folder, needed):
-    """Copy the tokenizer's files; FileNotFoundError if it is needed and missing."""
-    if source is None:
-        return
-    if source.is_file():
-        files = {TOKENIZER: source}
-    else:
-        files = {name: source / name for name in KEPT_FILES if (source / name).is_file()}
-    if needed and TOKENIZER not in files:
-        raise FileNotFoundError(f"there is no {TOKENIZER} in {source}")
-    for name, path in files.items():
-        if path.resolve() != (folder / name).resolve():
-            write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
 
 
 # --- reading, with all its errors ------------------------------------------------------------------------------------
@@ -225,11 +243,7 @@ def _check_sizes(weights, config):
             f"has only {len(weights.tensors):,}"
         )
     stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
-    if config.least_parameters() > stored:
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: a model of these sizes has at least "
-            f"{config.least_parameters():,} parameters, but the file has {stored:,}"
-        )
+    config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
 
 def _check_names(weights, wanted, layout, config):

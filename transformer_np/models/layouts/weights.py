@@ -60,7 +60,7 @@ def find_tensors(folder):
         return folder / WEIGHTS, _in_file(folder / WEIGHTS)
     if (folder / INDEX).is_file():
         return folder / INDEX, _in_shards(folder / INDEX)
-    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    pickles = sorted(path.name for path in folder.glob("*") if path.suffix in PICKLES)
     if pickles:
         raise ValueError(
             f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "

@@ -32,7 +32,7 @@ export class Editor {
       indentUnit.of("    "), EditorState.tabSize.of(4), pythonLanguage, syntaxHighlighting(classHighlighter),
       keymap.of([{ key: "Mod-Enter", run: check }, { key: "Ctrl-Enter", run: check }]),
       keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ "aria-label": "Your answer", "aria-describedby": "keys", spellcheck: "false" }),
+      EditorView.contentAttributes.of({ "aria-label": "Your answer", "aria-describedby": "keys", spellcheck: "false", tabindex: "0" }),
       EditorView.updateListener.of((update) => update.docChanged && onChange(this.text)),
     ];
     this.view = new EditorView({ parent });

@@ -25,6 +25,6 @@ function section(exercise, { text, importable }) {
   if (text === undefined || text === exercise.text) return exercise.stub;
   const head = exercise.stub ? exercise.text.slice(0, exercise.text.indexOf(exercise.stub)) : "";
   const own = head && text.startsWith(head) ? text.slice(head.length) : text;
-  const whole = `${own.replace(/\n+$/, "")}\n`;
+  const whole = `${own.replace(/^\n+|\n+$/g, "")}\n`;
   return importable === false ? whole.replace(/^/gm, KEPT).replace(/\n#\| $/, "\n") : whole;
 }

@@ -7,6 +7,7 @@ import { Python } from "./python.js";
 
 const MARKS = { passed: ["✓", "right"], wrong: ["✗", "not right yet"], begun: ["◦", "begun"], "": ["·", "not started"] };
 const HINTS = ["A question", "The equation", "Where to look"];
+const WIDTH = 100; // of the lines of a message
 const byId = (id) => document.getElementById(id);
 
 let course, exercises, answers, editor, python, current;
@@ -99,7 +100,7 @@ function write(text) {
   else answers.set(current, { text, outcome: undefined, importable: undefined });
 }
 
-async function check(seed) {
+async function check(seed, seconds = course.seconds) {
   const name = current;
   const texts = Object.fromEntries(answers.names.map((other) => [other, answers.of(other).text]));
   texts[name] = editor.text;
@@ -107,7 +108,7 @@ async function check(seed) {
   byId("check").disabled = true;
   try {
     const { result, printed, stopped, error } = await python.call(
-      "check", name, JSON.stringify(texts, wellFormed), course.seconds, "tell", seed,
+      "check", name, JSON.stringify(texts, wellFormed), seconds, "tell", seed,
     );
     const found = result ? { ...result, printed } : { ...failed(name, stopped ?? error), printed: "" };
     note(name, texts[name], found);
@@ -129,7 +130,7 @@ function failed(name, reason) {
     ? "It was inside one call of code in C, such as sum(range(10**12)), which cannot be interrupted."
     : "Recursion without an end or too large an array can do this.";
   const text = `${name}: crashed. Python was ended: ${reason}. ${advice}`;
-  return { passed: false, outcome: "crashed", text, paragraphs: text, line: null };
+  return { passed: false, outcome: "crashed", text, line: null };
 }
 
 function note(name, text, found) {
@@ -152,7 +153,7 @@ function show(found) {
   editor.mark(found && !found.passed ? found.line : null);
   if (!found) return;
   byId("verdict").className = found.passed ? "passed" : "wrong";
-  byId("said").replaceChildren(...blocks(found.paragraphs));
+  byId("said").replaceChildren(...blocks(found.text));
   const shown = found.line && !found.passed;
   byId("go").hidden = !shown;
   byId("go").textContent = `Go to line ${found.line}`;
@@ -162,15 +163,19 @@ function show(found) {
   byId("printed-text").textContent = found.printed ?? "";
 }
 
-// A message: lines that begin with a space are code and keep their places.
+// A message: lines that begin with a space are code and keep their places; prose, which was wrapped, is joined again.
 function blocks(text) {
   const found = [];
+  let before = "";
   for (const line of text.split("\n")) {
     const isCode = line.startsWith(" ");
-    if (isCode && found.at(-1)?.isCode) found.at(-1).lines.push(line);
-    else if (line.trim()) found.push({ isCode, lines: [line] });
+    const last = found.at(-1);
+    const goesOn = last && last.isCode === isCode && (isCode || `${before} ${line.split(" ")[0]}`.length > WIDTH);
+    if (goesOn) last.text += (isCode ? "\n" : " ") + line;
+    else if (line.trim()) found.push({ isCode, text: line });
+    before = line;
   }
-  return found.map(({ isCode, lines }) => element(isCode ? "pre" : "p", {}, lines.join("\n")));
+  return found.map(({ isCode, text }) => element(isCode ? "pre" : "p", {}, text));
 }
 
 // --- hints -----------------------------------------------------------------------------------------------------------
@@ -200,14 +205,17 @@ function save() {
   return homeworkFile(course, answers);
 }
 
-async function saveFile() {
+// Find out which answers are Python, where it is not known: the others are comments in the file.
+async function examine() {
   const unknown = answers.names.filter((name) => answers.of(name).importable === undefined);
-  if (unknown.length && python.started) {
-    say("Looking at your answers…");
-    const texts = Object.fromEntries(unknown.map((name) => [name, answers.of(name).text]));
-    const { result } = await python.call("examine", JSON.stringify(texts, wellFormed));
-    for (const name of unknown) answers.set(name, { importable: !result?.[name] });
-  }
+  if (!unknown.length) return;
+  const texts = Object.fromEntries(unknown.map((name) => [name, answers.of(name).text]));
+  const { result } = await python.call("examine", JSON.stringify(texts, wellFormed));
+  for (const name of unknown) answers.set(name, { importable: !result?.[name] });
+}
+
+async function saveFile() {
+  if (python?.started) await examine();
   const link = element("a", { download: "homework.py" });
   link.href = URL.createObjectURL(new Blob([save()], { type: "text/x-python" }));
   link.click();
@@ -231,6 +239,7 @@ async function open(text) {
     answers.set(name, { text: answer, outcome: undefined, passed: false, importable: undefined });
     delete last[name];
   }
+  await examine();
   list();
   choose(current);
   const number = Object.keys(result).length;
@@ -327,7 +336,7 @@ window.homework = {
   ready,
   choose,
   set: (text) => editor.replace(text),
-  check: async (seed) => (await ready, check(seed)),
+  check: async (seed, seconds) => (await ready, check(seed, seconds)),
   save,
   open: async (text) => (await ready, open(text)),
 };

@@ -35,6 +35,12 @@ function keep(bytes) {
   return bytes.length;
 }
 
+// The last line of Python's traceback, the first of another error.
+function reason(error) {
+  const lines = String(error.message ?? error).trim().split("\n");
+  return error.type ? lines.at(-1) : lines[0];
+}
+
 function call({ number, name, values }) {
   [printed, more] = ["", 0];
   const tell = (seconds) => self.postMessage({ limit: seconds });
@@ -44,9 +50,9 @@ function call({ number, name, values }) {
     self.postMessage({ number, result: JSON.parse(result), printed });
   } catch (error) {
     if (python._api?.fatal_error || error.pyodide_fatal_error || !(error instanceof python.ffi.PythonError)) {
-      self.postMessage({ fatal: String(error.message ?? error).split("\n")[0] });
+      self.postMessage({ fatal: reason(error) });
     } else {
-      self.postMessage({ number, error: error.message.trim().split("\n").pop() });
+      self.postMessage({ number, error: reason(error) });
     }
   }
 }
@@ -58,6 +64,6 @@ self.onmessage = async ({ data }) => {
     await start(data.settings);
     self.postMessage({ ready: true });
   } catch (error) {
-    self.postMessage({ failed: String(error.message ?? error).split("\n")[0] });
+    self.postMessage({ failed: reason(error) });
   }
 };
