@@ -64,9 +64,8 @@ class Package:
         elif module in self._trees:
             return
         self._trees[module] = tree
-        parent = module.rpartition(".")[0]
-        self.need(parent)
-        for target, wanted in _imports(tree, module if file.name == "__init__.py" else parent):
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        for target, wanted in _imports(tree, package):
             self.need(target, wanted)
 
     def _is_whole(self, module):
