@@ -183,6 +183,11 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
     assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
     assert grades["ada"].notes == ("its file is not among the submissions any more",)
     assert grading.changes == ["ben 1: new"]
+    told = [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
+    (tmp_path / "g_records" / "results.jsonl").unlink()
+    _, grading = grade(folder, more)  # of the records alone
+    assert (grading.reused, grading.changes, grading.earlier) == (0, [], None)
+    assert told == [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
     assert [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")] == [
         "ada.py",
         "ada.py",
@@ -317,6 +322,8 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
         assert not entry.files
         assert "Permission denied" in entry.remarks[0]
         assert len(recorded(records, folder / "ada")) == 1  # what was read before is not replaced
+    monkeypatch.setattr(submissions, "walk", refused)
+    assert submissions.find_submissions(folder) == [folder / "ada"]
     monkeypatch.setattr(submissions, "hand_in", refused)
     assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
 
