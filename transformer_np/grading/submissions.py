@@ -80,7 +80,7 @@ def _handed_in(file):
     try:
         return possible(_parsed(text)), ""
     except (ValueError, OverflowError, OSError):
-        return None, one_line(f"{TIMESTAMP} holds no possible time, {text!r}: the time of the files was taken", 300)
+        return None, one_line(f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300)
 
 
 def _parsed(text):
