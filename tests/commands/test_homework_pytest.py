@@ -82,6 +82,13 @@ def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
     assert (code, "1 passed" in out) == (0, True)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("patterns", ["*.py", "test_*.py homework.py"])
+def test_a_pattern_that_matches_the_file_counts_no_exercise_twice(patterns, homework):
+    code, out = run(homework, "-o", f"python_files={patterns}", "-q")
+    assert (code, "1 of 3 exercises right, 1 wrong" in out) == (1, True)
+
+
 # --- files that hide a module -----------------------------------------------------------------------------------------
 
 TRACE = "open('executed', 'w').close()\n"

@@ -6,6 +6,7 @@ This file holds the parts that several commands share; commands do not import ea
 import argparse
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -142,6 +143,15 @@ def check_picture(option, name):
     check_writable(option, name)
 
 
+def not_utf8(arguments):
+    """A sentence on the first argument of the command line that is not UTF-8, or ""; the name of a file need not be."""
+    for argument in arguments:
+        shown = re.sub("[\udc80-\udcff]", lambda byte: rf"\x{ord(byte[0]) - 0xDC00:02x}", argument)
+        if shown != argument:
+            return f"the argument {shown} is not UTF-8"
+    return ""
+
+
 LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
 
 
@@ -152,6 +162,8 @@ def given_texts(texts):
     line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
     is not UTF-8.
     """
+    if wrong := not_utf8(texts or ()):
+        raise ValueError(wrong)
     yield from texts or (text for _, text in _lines())
 
 

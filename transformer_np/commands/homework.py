@@ -48,7 +48,7 @@ def add_parser(subparsers):
     check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
     _add_for_check(check)
 
-    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
+    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in four levels", "softmax --level 2")
     hint.add_argument("name", metavar="NAME", help="the exercise")
     hint.add_argument(
         "--level",

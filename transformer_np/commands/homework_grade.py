@@ -157,6 +157,8 @@ def run(args):
     if grading.reused:
         print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
+    if grading.moodle:
+        print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0

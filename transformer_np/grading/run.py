@@ -26,7 +26,7 @@ from ..support.files import held, write_atomically
 from ..support.platform import check_processes
 from .changes import changes, summary
 from .copies import alike, answers_from, as_texts, same_files, side_by_side, with_whom
-from .feedback import page
+from .feedback import MOODLE_ZIP, moodle_zip, page
 from .grade import Grade, as_lines, result_from
 from .judges import Judge, NotJudged
 from .people import Roster, people, time_of
@@ -34,7 +34,7 @@ from .records import Records
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import Keeper, NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
-from .submissions import find_submissions, read_entry, report_name
+from .submissions import find_submissions, read_entry, report_name, with_metadata
 from .verdicts import grade_of, not_started, not_tried, results_of, surveyed
 
 WALLS = ("bubblewrap", "own namespaces", "system calls")  # layers that the system upholds, whatever a submission does
@@ -76,7 +76,7 @@ class Grading:
         self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
         self._stop, self._helpers = threading.Event(), queue.SimpleQueue()
         self._tasks, self._making = {}, threading.Lock()
-        self.attempts, self.reused, self.layers = [], 0, None
+        self.attempts, self.reused, self.layers, self.moodle = [], 0, None, None
         self.changes, self.earlier, self.remarks, self.unread = [], None, [], {}
         if roster and self.roster.ignored:
             self.remarks.append(f"Columns of the roster without a meaning here: {', '.join(self.roster.ignored)}")
@@ -150,7 +150,7 @@ class Grading:
         grades = self._graded(bar)
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in persons]
         self._compare(chosen, grades)
-        self._write_reports(chosen)
+        self._write_reports(persons, chosen)
         self.store.graded(self.summary)
         return chosen
 
@@ -159,6 +159,7 @@ class Grading:
         present = {path.name for path in self.paths}
         for path in self.paths:
             entry = read_entry(path, self.assignment)
+            entry = with_metadata(entry, path) if self.single else entry
             owners, time = self.roster.owners(path.name) if self.roster else ((), None)
             old = self.store.renamed(entry, present)
             if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
@@ -208,23 +209,28 @@ class Grading:
         self.changes = changes(self.store.gradings[-1], now) if self.store.gradings else []
         self.summary = now | {"assignment": self.assignment, "seed": self.seed}
 
-    def _write_reports(self, chosen):
+    def _write_reports(self, persons, chosen):
         text = self.table(chosen, self.rubric)
         self.earlier = self.store.keep_table(self.out, text.encode("utf-8", "replace"))
         self._write(self.out, text)
         if self.alike:
             self._write(self.reports / ALIKE_PAGE, side_by_side(self.alike))
-        for grade in chosen:
+        pages = {}
+        for person, grade in zip(persons, chosen, strict=True):
             run, path = self.sentence([grade]), self.reports / report_name(grade.student)
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
-            self._write(f"{path}.html", page(grade, self.rubric, run))
+            self._write(f"{path}.html", html := page(grade, self.rubric, run))
+            pages |= {record.entry: html for record, _ in person.attempts}
+        if zipped := moodle_zip(pages):
+            self.moodle = self.reports / MOODLE_ZIP
+            self._write(self.moodle, zipped)
         self._write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), self.alike))
 
     def _write(self, path, text):
         path = Path(path)
         if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path)):
             path.unlink()  # a submission must not choose what is written
-        content = text.encode("utf-8", "replace")
+        content = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
         write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
     def _chosen(self, person, grades):

@@ -1,11 +1,12 @@
 """The files of a folder of submissions: who handed in which. Links are never followed."""
 
 import hashlib
+import json
 import os
 import re
 import stat
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..homework.handin import ENDINGS, content_of, hand_in, walk
 from .sandbox.wire import one_line
 
 TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
+METADATA = "submission_metadata.json"  # Gradescope writes it beside the folder of the submission
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,18 @@ def _handed_in(file):
         return possible(_parsed(text)), ""
     except (ValueError, OverflowError, OSError):
         return None, one_line(f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300)
+
+
+def with_metadata(entry, folder):
+    """The Entry of a folder that is one submission to Gradescope, with the time that Gradescope says."""
+    try:
+        about = json.loads((folder.parent / METADATA).read_bytes())
+        return replace(entry, said=possible(datetime.fromisoformat(about["created_at"])), by=METADATA)
+    except FileNotFoundError:
+        return entry
+    except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
+        remark = f"{METADATA} holds no possible time: the time of the files was taken"
+        return replace(entry, remarks=(*entry.remarks, remark))
 
 
 def _parsed(text):

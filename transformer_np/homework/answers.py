@@ -267,8 +267,9 @@ class _File:
 
 
 class _Notebook(_File):
-    """A notebook. Of one that was made from a notebook of the course, the cells that nobody changed are no answers:
-    their imports, definitions and constants are executed, their computations are not."""
+    """A notebook. Of one that was made from a notebook of the course, a cell that nobody changed is no answer, and a
+    cell without an answer is not executed as a whole: its imports, definitions and constants are, and of its
+    computations those that an answer needs."""
 
     def _read(self, content):
         cells, parsed = [], []
@@ -281,30 +282,43 @@ class _Notebook(_File):
             elif kind in ("markdown", "raw"):
                 self._take_texts(text, number, f"in a {kind.capitalize()} cell")
         known = _course_of(parsed)
+        needed = _needed([node for tree in parsed if tree and known for node in tree.body], known)
         for (number, code), tree in zip(cells, parsed, strict=True):
             if tree is None:
                 self._take_unread(code, number)
                 self.pieces.append(_piece(number, code))
             else:
-                self._take_cell(number, code, tree, known)
+                self._take_cell(number, code, tree, known, needed)
+        self.dynamic = self.dynamic and not known
 
-    def _take_cell(self, number, code, tree, known):
+    def _take_cell(self, number, code, tree, known, needed):
         found = list(_bindings(tree.body, in_notebook=True))
         own = {name: node for name, node, _ in found if known and _fingerprint(node) in known.definitions}
         for name in own.keys() & all_exercises().keys():
             if not is_stub(own[name], all_exercises()[name].parts):
                 self.course[name] = place(self.name, number, own[name].lineno)
         if known and _fingerprint(tree) in known.cells:
-            code, skipped = _without_computing(code, tree)
-            self.skipped |= skipped
             names = all_exercises().keys() & {name for name, _, _ in found}
-            self.pieces.append(_piece(number, code, own=names, course=True))
+            self.pieces.append(_piece(number, self._only(code, tree, needed), own=names, course=True))
             return
         others = [one for one in found if one[0] not in own]
+        if known and not any(name in all_exercises() for name, _, _ in others):
+            code = self._only(code, tree, needed)
         self._take(others, number)
         self._take_elsewhere(tree, number)
         own_names = tuple(name for name in own if name in all_exercises() and name not in {n for n, _, _ in others})
         self.pieces.append(_piece(number, code, self._lines(others), own_names))
+
+    def _only(self, code, tree, needed):
+        """The code of a cell without the statements that compute what no answer needs."""
+        lines, kept = io.StringIO(code).readlines(), set()
+        for node in tree.body:
+            names = set(_stored(node)) | set(_changed(node))
+            if isinstance(node, ast.Import | ast.ImportFrom | _DEFINES) or _is_constant(node) or names & needed:
+                kept.update(range(_first_line(node), node.end_lineno + 1))
+            else:
+                self.skipped |= names
+        return "".join(line if n in kept else "\n" for n, line in enumerate(lines, 1))
 
     def _take_texts(self, text, number, inside):
         try:
@@ -410,15 +424,43 @@ def _cell_tree(code):
     return tree
 
 
-def _without_computing(code, tree):
-    """The code of a cell without its statements that compute something, and the names that these would have bound."""
-    lines, kept, names = io.StringIO(code).readlines(), set(), set()
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom | _DEFINES) or _is_constant(node):
-            kept.update(range(_first_line(node), node.end_lineno + 1))
-        else:
-            names |= set(_stored(node))
-    return "".join(line if n in kept else "\n" for n, line in enumerate(lines, 1)), names
+def _needed(nodes, known):
+    """The names that the answers among some statements need, themselves included."""
+    by_name = {}
+    for node in nodes:
+        for name in {*_stored(node), *_changed(node)}:
+            by_name.setdefault(name, []).append(node)
+    own = [name for name in by_name.keys() & all_exercises().keys()
+           if any(_fingerprint(node) not in known.definitions for node in by_name[name])]  # fmt: skip
+    found, waiting = set(), own
+    while waiting:
+        name = waiting.pop()
+        if name in by_name and name not in found:
+            found.add(name)
+            waiting += [read for node in by_name[name] for read in _read(node)]
+    return found
+
+
+def _read(node):
+    """The names that a statement reads, of a function or class without its own variables."""
+    inside = list(ast.walk(node))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if not isinstance(node, _DEFINES):
+        return read
+    own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return read - own - {n.arg for n in inside if isinstance(n, ast.arg)}
+
+
+def _changed(node):
+    """The names of what a statement changes: x in `x[0] = 1`, `x.y = 1`, `x += 1` and `x.append(1)`."""
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        targets = [node.value.func] if isinstance(node.value.func, ast.Attribute) else []
+    for target in targets:
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name):
+            yield target.id
 
 
 def _is_constant(node):

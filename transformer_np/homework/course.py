@@ -105,7 +105,8 @@ class Course:
             return part.worth
         if not self.partial or part.of == "rest":
             return 0.0
-        return part.worth * (verdict.core_share if part.of == "core" else verdict.share)
+        of_core = part.of == "core" and verdict.core_share is not None
+        return part.worth * (verdict.core_share if of_core else verdict.share)
 
 
 @contextmanager

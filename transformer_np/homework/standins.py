@@ -1,13 +1,12 @@
 """What stands for a notebook's surroundings where nobody is looking: the shell, displays, sliders, pictures, bars."""
 
 import builtins
+import os
 import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-
-PACKAGES = ("IPython", "ipywidgets", "matplotlib", "tqdm")  # often used at the top of a file, and needed by no answer
 
 
 class Nothing:
@@ -15,8 +14,8 @@ class Nothing:
     given. results: of the next loop over it
     """
 
-    def __init__(self, results=()):
-        self._results = results
+    def __init__(self, results=(), *of_class):
+        self._results = () if of_class else results  # of a class that inherits from one: it is nothing, too
 
     def __call__(self, *args, **kwargs):
         only = args[0] if len(args) == 1 and not kwargs else None
@@ -107,7 +106,7 @@ class Shell(Nothing):
 
 
 def stand_in(package, name):
-    """A name of one of PACKAGES."""
+    """A name of IPython, ipywidgets, matplotlib or tqdm."""
     if package == "IPython" and name == "get_ipython":
         return _shell
     return getattr(Nothing(), name)
@@ -152,7 +151,8 @@ class _Finder:
     def find_spec(name, path=None, target=None):
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, _Finder, is_package=True) if name.partition(".")[0] in PACKAGES else None
+        wanted = name.partition(".")[0] in ("IPython", "ipywidgets")
+        return ModuleSpec(name, _Finder, is_package=True) if wanted else None
 
     @staticmethod
     def create_module(spec):
@@ -164,13 +164,15 @@ class _Finder:
 
 
 @contextmanager
-def packages_replaced():
-    """Inside the block, an import of one of PACKAGES gives stand-ins."""
+def unseen():
+    """Inside the block, nothing is shown: IPython and its widgets are stand-ins, pictures are drawn for no screen, and
+    progress bars are silent. The library may import matplotlib and tqdm, so these stay."""
 
     def found():
-        return [name for name in sys.modules if name.partition(".")[0] in PACKAGES]
+        return [name for name in sys.modules if name.partition(".")[0] in ("IPython", "ipywidgets")]
 
-    before = {name: sys.modules.pop(name) for name in found()}
+    before, environment = {name: sys.modules.pop(name) for name in found()}, os.environ.copy()
+    os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
     sys.meta_path.insert(0, _Finder)
     try:
         yield
@@ -179,3 +181,6 @@ def packages_replaced():
         for name in found():
             del sys.modules[name]
         sys.modules.update(before)
+        for name in quiet:
+            os.environ.pop(name, None)
+        os.environ |= {name: environment[name] for name in quiet if name in environment}

@@ -92,7 +92,7 @@ _COMMANDS = (
     ("check homework.py", "check all, in order, up to the first mistake"),
     ("check homework.py --watch", "check again at every save"),
     ("check homework.py {first}", "check one exercise"),
-    ("hint {first}", "ask for a hint; more with --level 2 and --level 3"),
+    ("hint {first}", "ask for a hint; more with --level 2, 3 and 4"),
     ("status homework.py", "show a table of all exercises"),
     ("run homework.py train", "train a translator with your functions"),
     ("solution {first}", "show the library's code, once yours is right"),

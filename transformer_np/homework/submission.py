@@ -20,7 +20,7 @@ from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .path import all_exercises
-from .standins import packages_replaced, unchecked
+from .standins import unchecked, unseen
 from .swap import stand_in
 
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
@@ -32,7 +32,8 @@ class LoadError(Exception):
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
         text = f"{crash.kind}: {crash.text}" if crash.text else crash.kind
-        super().__init__(f"{path} cannot be imported. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
+        how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
+        super().__init__(f"{path} {how}. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def _execute(name, path, pieces, skipped, names, limit):
     in_notebook = name.endswith(".ipynb")
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        for context in (safe_numpy(), _unchecked(), *((packages_replaced(), unheard()) if in_notebook else ())):
+        for context in (safe_numpy(), _unchecked(), *((unseen(), unheard()) if in_notebook else ())):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings

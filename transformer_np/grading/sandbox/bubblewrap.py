@@ -15,8 +15,7 @@ from .limits import APART, TRUSTED, WRAPPED
 START_SECONDS = 60  # to load Python and NumPy on a busy machine
 OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
 INSIDE = "/packages"  # the folder of NumPy in bubblewrap
-_UNSHARED = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-_UNSHARED += ["--hostname", "sandbox"]
+_UNSHARED = "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"
 _TRIED = """
 import sys
 exec(sys.argv[1], limits := {})
@@ -67,12 +66,12 @@ def bubblewrap():
         return [], TRUSTED
     as_nobody = ["--unshare-user", "--uid", str(limits.NOBODY), "--gid", str(limits.NOBODY)]
     own = "--cap-add", "CAP_SYS_ADMIN"
-    ways = [([*as_nobody, *own], APART), (as_nobody, WRAPPED)]
+    ways = [([*as_nobody, *own], APART), ([*as_nobody, *_UNSHARED], WRAPPED)]
     if os.geteuid() == 0:  # the exercises then belong to a user who owns nothing outside
         more = (option for name in ("SETUID", "SETGID", "KILL") for option in ("--cap-add", f"CAP_{name}"))
         ways.insert(0, ([*own, *more], APART))
     for rights, wall in ways:
-        command = [program, *_UNSHARED, "--cap-drop", "ALL", *rights, "--die-with-parent", "--as-pid-1", *files]
+        command = [program, "--unshare-pid", "--cap-drop", "ALL", *rights, "--die-with-parent", "--as-pid-1", *files]
         if wall == WRAPPED:
             command += ["--size", str(limits.MOST_WRITTEN), "--tmpfs", limits.SCRATCH]
         else:  # which can make them read-only: their time and mode are those outside

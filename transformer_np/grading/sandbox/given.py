@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
-OTHERS = ("IPython", "ipywidgets", "matplotlib", "tqdm")  # as `homework.standins` has them
+OTHERS = ("IPython", "ipywidgets", "matplotlib", "tqdm")  # often used at the top of a file, and needed by no answer
 _STAND_INS = f"{PACKAGE}.homework.standins"
 
 

@@ -73,9 +73,9 @@ def _text(path):
 class Keeper:
     """A process that forks for exercises of submissions, one after the other, and runs nothing of them itself.
 
-    Every exercise has pipes of its own, for its job and for its messages, which are closed with it. Where it has no
+    Every exercise has a socket of its own, for its job and for its messages, which is closed with it. Where it has no
     namespaces of its own, the process that forks ends with it too. Nothing is written to a file: when the grader is
-    killed, the socket and the pipes close and everything ends.
+    killed, the sockets close and everything ends.
     """
 
     def __init__(self, stopped=lambda: False):
@@ -90,37 +90,26 @@ class Keeper:
     def begin(self, job):
         """Start the process of an exercise and give it its job. NotStarted if it does not take it."""
         self._unread, self._pid = bytearray(), None
-        pipes = []
         try:
             if self.process is None:
                 self._start()
-            pipes += os.pipe()
-            pipes += os.pipe()
-            inputs, give, self._report, report = pipes
-            os.set_blocking(give, False)
-            os.set_blocking(self._report, False)
-            pipes.remove(self._report)
-            socket.send_fds(self._control, [b"t"], [inputs, report])
-            for pipe in (inputs, report):
-                os.close(pipe)
-                pipes.remove(pipe)
-            self._send(give, pickle.dumps(job))
+            self._report, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._control, [b"t"], [theirs.fileno()])
+            self._send(self._report, pickle.dumps(job))
         except OSError:
             self.close()
             raise NotStarted("the process for a submission does not start") from None
-        finally:
-            for pipe in pipes:
-                os.close(pipe)
 
-    def _send(self, pipe, content):
+    def _send(self, to, content):
         left, clock = memoryview(content), Clock(START_SECONDS)
         while left:
             if self.stopped():
                 raise Stopped
             if clock.left < 0 or self.process.poll() is not None:
                 raise BrokenPipeError
-            if select.select([], [pipe], [], 0.2)[1]:
-                left = left[os.write(pipe, left[: 1 << 16]) :]
+            if select.select([], [to], [], 0.2)[1]:
+                left = left[to.send(left[: 1 << 16], socket.MSG_DONTWAIT) :]
 
     def clock(self, seconds):
         return Clock(seconds, self._waited)
@@ -147,20 +136,26 @@ class Keeper:
             if left <= 0:
                 raise Late
             if select.select([self._report], [], [], min(left, 0.2))[0]:
-                part = os.read(self._report, 1 << 20)  # a pipe of packets loses what is left of one
-                if not part:  # it has ended, or closed the pipe
+                part = self._received()
+                if not part:  # it has ended, or closed the socket
                     raise Ended(*self.end(b"e"))
                 self._unread += part
         content = bytes(self._unread[:size])
         del self._unread[:size]
         return content
 
+    def _received(self):
+        try:
+            return self._report.recv(1 << 20)
+        except ConnectionError:  # it has ended and left a part of its job unread
+            return b""
+
     def end(self, how=b"k"):
         """End the process of the exercise and all that it started, at once, or for b"e" a moment later; further
         messages from it are lost. Returns its exit code and the seconds of processor time that it used."""
         if self._report is None:
             return 1, 0.0
-        os.close(self._report)
+        self._report.close()
         self._report = None
         try:
             self._control.send(how)
@@ -176,7 +171,7 @@ class Keeper:
     def close(self):
         """End all its processes."""
         if self._report is not None:
-            os.close(self._report)
+            self._report.close()
             self._report = None
         if self.process is None:
             return
@@ -207,7 +202,7 @@ class Keeper:
                 env=environment, pass_fds=[given.fileno()], start_new_session=True,
             )  # fmt: skip
         content = _bundle()
-        self._send(self._control.fileno(), struct.pack("<Q", len(content)) + content)
+        self._send(self._control, struct.pack("<Q", len(content)) + content)
 
 
 CHILD = f"""

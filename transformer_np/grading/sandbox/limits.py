@@ -39,22 +39,23 @@ def fork_apart():
 def leave_everything():
     """Into new namespaces, with a new empty SCRATCH, without any right of the process that forked."""
     _done(_libc.unshare(_OTHERS), "namespaces")
+    _done(_libc.sethostname(b"sandbox", 7), "a name")
     options = f"size={MOST_WRITTEN},nr_inodes={MOST_FILES},mode=700,uid={NOBODY},gid={NOBODY}"
     _done(_libc.mount(b"tmpfs", SCRATCH.encode(), b"tmpfs", _NOSUID_NODEV_NOEXEC, options.encode()), "a folder")
     for device in DEVICES:
         flags = os.statvfs(device).f_flag & _NOSUID_NODEV_NOEXEC | _REMOUNT_READ_ONLY
         _done(_libc.mount(None, device.encode(), None, flags, None), device)
+    for number in range(3):  # they were opened outside
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     _done(_libc.unshare(_USER), "a namespace of users")
-    no_capabilities = struct.pack("<Ii", 0x20080522, 0), bytes(24)
-    _done(_libc.capset(*no_capabilities), "capabilities")
 
 
-def hide():
-    """Let no process of the same user read this process's memory, or take its pipes and sockets."""
+def leave_no_core():
+    """Let the system hand no memory of this process to the program of the host that collects crashes."""
     if LINUX:
         _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
@@ -63,8 +64,7 @@ def set_limits(memory, seconds, wrapped):
     """Limit memory (bytes of address space), seconds (processor time of all threads together), and the other things
     that take memory of the kernel. wrapped: the threads are counted in bubblewrap, elsewhere with the user's others"""
     wanted = {
-        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_FSIZE": MOST_WRITTEN, "RLIMIT_NOFILE": 64,
-        "RLIMIT_SIGPENDING": 64, "RLIMIT_CORE": 0, "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_NOFILE": 64, "RLIMIT_SIGPENDING": 64,
     }  # fmt: skip
     if wrapped:
         wanted["RLIMIT_NPROC"] = MOST_THREADS

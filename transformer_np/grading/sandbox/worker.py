@@ -36,23 +36,21 @@ _ENDING = 0.05  # seconds for a process that has closed its pipe to end by itsel
 def serve(control, wall, calls):
     """Fork for every exercise that the grader sends. control: the socket to the grader; wall: TRUSTED, …; calls: the
     filter of system calls"""
-    limits.hide()
     gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
     child, scratch = None, None
     while True:
-        command, pipes, *_ = socket.recv_fds(control, 1, 2)
+        command, sockets, *_ = socket.recv_fds(control, 1, 1)
         if command == b"t":
             scratch = tempfile.mkdtemp(prefix="submission-") if wall == TRUSTED else f"{limits.SCRATCH}/submission"
             child = limits.fork_apart() if wall == APART else os.fork()
             if child == 0:
                 control.close()
-                _try_exercise(*pipes, scratch, wall, calls)
-            for pipe in pipes:
-                os.close(pipe)
+                _try_exercise(*sockets, scratch, wall, calls)
+            os.close(*sockets)
         elif child:
             ended = _ended(child, _ENDING if command == b"e" else 0)
             if wall == TRUSTED:
-                _clear(scratch)
+                shutil.rmtree(scratch, ignore_errors=True)
             child = None
             if command:
                 control.send(struct.pack("<if", *ended))
@@ -80,30 +78,15 @@ def _ended(child, seconds):
     return code if code >= 0 else 128 - code, used.ru_utime + used.ru_stime
 
 
-def _clear(folder):
-    """Delete the folder of an exercise, including entries without write permission."""
-
-    def again(function, path, _):
-        try:
-            for place in (os.path.dirname(path), path):
-                if not os.path.islink(place):
-                    os.chmod(place, 0o700)
-            function(path)
-        except OSError:
-            pass
-
-    shutil.rmtree(folder, onerror=again)
-
-
 # --- the process of an exercise --------------------------------------------------------------------------------------
 
 
-def _try_exercise(inputs, report, scratch, wall, calls):
+def _try_exercise(report, scratch, wall, calls):
     code = 1
     try:
         os.setpgid(0, 0)
-        with open(inputs, "rb") as pipe:
-            job = pickle.loads(pipe.read())
+        with open(report, "rb", closefd=False) as job:
+            job = pickle.load(job)
         if wall == APART:
             limits.leave_everything()
         if wall != TRUSTED:
@@ -146,6 +129,7 @@ def _inside(job, report, scratch, layers, calls):
     tempfile.tempdir = None
     if limits.set_limits(job["memory"], job["processor_seconds"], "bubblewrap" in layers):
         layers.append("limits")
+    limits.leave_no_core()
     if limits.refuse_calls(calls):
         layers.append("system calls")
     missing = sorted(set(job["walls"]) - set(layers))

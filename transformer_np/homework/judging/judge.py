@@ -31,7 +31,8 @@ class Verdict:
 
     outcome: one of OUTCOMES
     misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
-    message: the text for the student; share: the fraction of cases that are right; core_share: of the core cases
+    message: the text for the student; share: the fraction of cases that are right
+    core_share: that of the core cases, None if it is not known
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
@@ -46,7 +47,7 @@ class Verdict:
     core: bool = False
     line: int | None = None
     repair: str = ""
-    core_share: float = 0.0
+    core_share: float | None = None
 
     @property
     def passed(self):
