@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
 
-from transformer_np.grading import run, submissions
+from transformer_np.grading import results, submissions
 from transformer_np.grading.records import Records
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import read_entry
@@ -136,8 +136,8 @@ def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
 
     before = course.table
     with monkeypatch.context() as newer:
-        newer.setattr(run, "__version__", "9.0")
-        newer.setattr(run, "_library", lambda: "9.0")
+        newer.setattr(results, "__version__", "9.0")
+        newer.setattr(results, "_library", lambda: "9.0")
         assert course.grade() == (table, [])
         assert "keep their grade" not in course.told
     assert course.table == before
@@ -200,14 +200,14 @@ def test_two_gradings_at_once(tmp_path, monkeypatch):
     folder, reached, go = hand_in(tmp_path / "in", {"ada": RELU}), threading.Event(), threading.Event()
     first, relu = [], parse_course('exercises = ["relu"]')
     grading = Grading(folder, tmp_path / "g.csv", relu, limits=PATIENT, trust=True)
-    graded = grading._graded
+    record = grading._record
 
-    def slowly(bar):
+    def slowly():
         reached.set()
         go.wait(60)
-        return graded(bar)
+        return record()
 
-    monkeypatch.setattr(grading, "_graded", slowly)
+    monkeypatch.setattr(grading, "_record", slowly)
     thread = threading.Thread(target=lambda: first.extend(grading.run()))
     thread.start()
     assert reached.wait(60)

@@ -82,7 +82,9 @@ def _handed_in(file):
     try:
         return possible(_parsed(text)), ""
     except (ValueError, OverflowError, OSError):
-        return None, one_line(f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300)
+        return None, one_line(
+            f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300
+        )
 
 
 def with_metadata(entry, folder):
