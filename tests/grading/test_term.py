@@ -328,6 +328,22 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
     assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
 
 
+@pytest.mark.long
+def test_what_breaks_the_grading_of_one_leaves_the_others(tmp_path, monkeypatch):
+    folder, known = hand_in(tmp_path / "in", {"ada": RELU, "eve": RELU + "# eve"}), results.surveyed
+
+    def breaks(files, judge):
+        return {}[0] if b"# eve" in files.get("eve.py", b"") else known(files, judge)
+
+    monkeypatch.setattr(results, "surveyed", breaks)
+    course = parse_course('exercises = ["relu"]')
+    grades, _ = grade(folder, course)
+    assert [grades[name].points(course) for name in ("ada", "eve")] == [1, 0]
+    assert grades["eve"].remarks == ("could not be tried: KeyError: 0",)
+    monkeypatch.undo()
+    assert grade(folder, course)[0]["eve"].points(course) == 1  # it is tried again
+
+
 # --- what an exercise is defined by ----------------------------------------------------------------------------------
 
 
