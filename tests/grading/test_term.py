@@ -196,6 +196,16 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
 
 
 @pytest.mark.long
+def test_the_same_bytes_are_remarked_even_where_nothing_can_be_graded(tmp_path):
+    broken = "def relu(x:\n    return x\n"
+    folder = hand_in(tmp_path / "in", {"ada": broken, "ben": broken, "cem": "x = 1\n", "dana": "x = 1\n"})
+    grades, _ = grade(folder, parse_course('exercises = ["relu"]'))
+    assert {name: of.notes for name, of in grades.items()} == {
+        "ada": ("the same file as ben (ben.py)",), "ben": ("the same file as ada (ada.py)",), "cem": (), "dana": (),
+    }  # fmt: skip
+
+
+@pytest.mark.long
 def test_two_gradings_at_once(tmp_path, monkeypatch):
     folder, reached, go = hand_in(tmp_path / "in", {"ada": RELU}), threading.Event(), threading.Event()
     first, relu = [], parse_course('exercises = ["relu"]')
