@@ -116,16 +116,15 @@ def _lock_of_network(address):
 
 def _own_wheel():
     """This package as a wheel, without what a notebook in a browser cannot use."""
-    import transformer_np
-
+    from .. import __version__
     from ..support.pyodide import wheel_of
 
-    root = Path(transformer_np.__file__).parent
+    root = Path(__file__).parents[1]
     files = {}
     for file in sorted(root.rglob("*")):
         name = file.relative_to(root.parent).as_posix()
         if file.is_file() and not {"__pycache__", "finished", "sandbox"} & set(file.parts):
             files[name] = file.read_bytes()
     for text in sorted((root.parent / "notebooks" / "text").glob("*_results.json")):  # in a working copy
-        files[f"transformer_np/notebooks/{text.name}"] = text.read_bytes()
-    return wheel_of(files, "transformer_np", transformer_np.__version__)
+        files[f"{root.name}/notebooks/{text.name}"] = text.read_bytes()
+    return wheel_of(files, root.name, __version__)
