@@ -338,6 +338,17 @@ CALLS = {  # {module: {function: {argument: its source}}}
     },
     "inspection": {
         "HeadAblation": {"baseline": "2.0", "without": "{'attention': np.array([2.5, 2.0])}", SHOWN: "result.changes"},
+        "Contributions": {
+            "embedding": "0.5", "heads": "{'attention': np.array([1.0, 0.25])}", "feed_forwards": "{'ffn': -0.5}",
+            "biases": "0.0", SHOWN: "result.total",
+        },
+        "Effects": {
+            "score": "2.0", "heads": "{'attention': np.array([-0.5, 0.0])}", "feed_forwards": "{}", "positions": "{}",
+            SHOWN: "result.heads",
+        },
+        "attribution": {"model": _GPT, "inputs": _SRC, "target": "7", SHOWN: "list(result.heads)"},
+        "contributions": {"model": _GPT, "inputs": _SRC, "target": "(7, 8)", SHOWN: "list(result.heads)"},
+        "measured": {"model": _GPT, "inputs": _SRC, "target": "7", SHOWN: "list(result.feed_forwards)"},
         "attention_rollout": {"weights": "np.full((2, 1, 3, 3), 1 / 3)"},
         "check_layer": {
             "layer": "layers.Linear(4, 3)", "inputs": "rng.normal(size=(2, 4))", SHOWN: "result.passed",
