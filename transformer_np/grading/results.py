@@ -130,9 +130,13 @@ class Results:
 
 
 def task_of(name, seed):
-    """The Task of an exercise. It has a seed of its own, so that no exercise has the inputs of another."""
-    own = int(np.random.SeedSequence([seed, *name.encode()]).generate_state(1, np.uint64)[0])
-    return Task(all_exercises()[name], Trials(all_exercises()[name], own))
+    """The Task of an exercise in a grading with this seed."""
+    return Task(all_exercises()[name], Trials(all_exercises()[name], seed_of(seed, name)))
+
+
+def seed_of(seed, name):
+    """A seed of its own for an exercise, so that no exercise has the inputs of another."""
+    return int(np.random.SeedSequence([seed, *name.encode()]).generate_state(1, np.uint64)[0])
 
 
 @cache
