@@ -14,7 +14,8 @@ import pytest
 from test_grade import PATIENT, SOFTMAX
 
 from transformer_np.grading import run
-from transformer_np.grading.run import Grading, _seed_of
+from transformer_np.grading.results import seed_of
+from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises, answers, checking, load
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.stubs import stub, stub_file
@@ -162,7 +163,7 @@ def test_check_and_grade_agree(graded, shape, monkeypatch):
         broken = shape == "a cell that fails"  # in which relu is meant to be
         assert grade.verdicts["relu"].outcome == "not started" or broken
         try:
-            checks = Checks(load(path, time_limit=60, strict=False), seed=_seed_of(3, "softmax"))
+            checks = Checks(load(path, time_limit=60, strict=False), seed=seed_of(3, "softmax"))
         except ValueError as error:
             assert state == "not begun", error
             continue
