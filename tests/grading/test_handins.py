@@ -429,7 +429,7 @@ def test_every_cell_runs_behind_the_walls(of_cells):
     ada, ben = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
     assert (ada.points(COURSE), ada.not_loaded) == (2, {})
     assert "it ended the program (exit, quit or sys.exit)" in ben.verdicts["relu"].message
-    here = Checks(load(of_cells / "in" / "ben.py"), seed=_seed_of(3, "relu")).of("relu").verdict
+    here = Checks(load(of_cells / "in" / "ben.py"), seed=seed_of(3, "relu")).of("relu").verdict
     assert "it ended the program (exit, quit or sys.exit)" in here.message
 
 
