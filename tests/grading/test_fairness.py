@@ -28,6 +28,7 @@ from test_grade import (
 )  # fmt: skip
 
 from transformer_np.grading import judges
+from transformer_np.grading.results import task_of
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.keeper import Stopped
@@ -210,7 +211,7 @@ def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5, trust=True)
     grading.run()
-    first, second = (grading._task(name, 5) for name in TWO.points)
+    first, second = (task_of(name, 5) for name in TWO.points)
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
     assert not given & right
