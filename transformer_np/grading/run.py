@@ -197,7 +197,7 @@ class Grading:
         found = alike({student: of[-1].answers for student, of in grades.items()})
         files = {record.number: record.files for record in self.store.hand_ins}
         graded = {
-            student: [{name: files[one.number].get(name) for name in one.graded_files} for one in of]
+            student: [{name: files[one.number].get(name) for name in one.graded_files} for one in of if one.is_begun]
             for student, of in grades.items()
         }
         same = same_files(graded)

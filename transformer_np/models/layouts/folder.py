@@ -12,6 +12,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
+from .gguf import located
 from .layout import given
 from .weights import WEIGHTS, check_kind, find_tensors
 
@@ -39,7 +40,7 @@ def register(cls):
 
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
-    folder = Path(folder)
+    folder = located(folder)
     return load_pretrained(MODELS[model_type(folder, read_settings(folder))], folder, dtype)
 
 
@@ -60,7 +61,7 @@ def load_pretrained(cls, folder, dtype=None):
     """
     if dtype is not None:
         dtype = floating_dtype("dtype", dtype)
-    folder = Path(folder)
+    folder = located(folder)
     settings = read_settings(folder)
     kind = model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if kind in layout.MODEL_TYPES), None)
