@@ -315,8 +315,9 @@ def _settled_for_pretrained(options):
     given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
     if given:
         raise ValueError(f"{given[0]} is that of the model in {options.pretrained}: leave this option out")
-    longest = PretrainedFolder(options.pretrained).max_tokens
-    usual = {**PRETRAINED, "pooling": "mean", "max_len": min(mlm.SIZES["max_len"], longest)}
+    longest = PretrainedFolder(options.pretrained).settings.get("max_position_embeddings")
+    longest = min(mlm.SIZES["max_len"], longest) if isinstance(longest, int) else mlm.SIZES["max_len"]
+    usual = {**PRETRAINED, "pooling": "mean", "max_len": longest}
     options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
     if options.steps is None:
         texts = data.sentiment_sentences() if options.data is None else data.read_labelled(options.data)
