@@ -24,7 +24,7 @@ from .syntax import handed_over, strange_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_PYTHON = (sysconfig.get_path("stdlib"), Path(os.__file__).parent)  # the second is a .zip file in a browser
+_PYTHON = (sysconfig.get_path("stdlib"), *(path for path in sys.path if path.endswith(".zip")))  # of a browser's Python
 _NUMPY = str(Path(np.__file__).parent)
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
