@@ -122,6 +122,53 @@ class Sides:
                 is_each = len(values) == len(self.trials.exercise.results)
                 yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
+    def origin(self, place, number, fine=frozenset(), passed=()):
+        """The place itself if all that it reads is right in a case, or else the first place before it of which that is
+        true; None if there is none, or several: then the place only passes on what is wrong."""
+        own = self.values(number)[0]
+        calls = {n for n in ast.walk(place) if isinstance(n, ast.Call) and name_of(n.func) in self.functions}
+        if calls - self.fine_in(number, False):
+            return None  # the mistake may be in that function
+        wrong = [n for n in self._read_at(place) if n in own and not self._is_right(n, number, fine)]
+        if not wrong:
+            return place
+        before = {s for n in wrong for s in self.writes(n, number, False) or [None]}
+        if place in passed or None in before:
+            return None
+        origins = {self.origin(s, number, fine, (*passed, place)) for s in before}
+        return origins.pop() if len(origins) == 1 else None
+
+    def _read_at(self, place):
+        """The variables that a statement or expression reads, and those in the index of what it writes."""
+        nodes = [*ast.walk(place.value if isinstance(place, ast.stmt) else place)]
+        targets = getattr(place, "targets", [getattr(place, "target", None)])
+        nodes += [n for target in targets if isinstance(target, ast.Subscript) for n in ast.walk(target.slice)]
+        return [n for n in nodes if isinstance(n, ast.Name)]
+
+    def counted_before(self, place, number):
+        """The statements of a loop that compute whole numbers which a place reads, such as an index."""
+        own = self.values(number)[0]
+        counted = [n for n in self._read_at(place) if n in own and all(type(value) is int for value in own[n])]
+        counted = [n for n in counted if self._is_computed_in_loop(n)]
+        return dict.fromkeys(s for n in counted for s in self.writes(n, number, False) if s is not place)
+
+    def _is_right(self, node, number, fine):
+        """Whether a variable's values are those of a right answer, or none that could be wrong; a number that a loop
+        computes may be right elsewhere only."""
+        values = self.values(number)[0][node]
+        if all(map(is_number, values)):
+            behind_loops = len(values) == 1 and not self.loops_around(node)
+            known = self.known_variables(number, behind_loops)  # what is right in the middle of a line is not yet here
+            return node in fine or all(known.has(flat(value, False)) for value in values)
+        if not all(type(value) is int for value in values) or not self._is_computed_in_loop(node):
+            return True
+        writes = self.writes(node, number, False)
+        return len(writes) == 1 and not any(map(self._is_computed_in_loop, self._read_at(writes[0])))
+
+    def _is_computed_in_loop(self, node):
+        stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
+        return any(self.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant))
+
     def values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
         its nodes there."""
@@ -273,7 +320,8 @@ def value_for(statement, variable):
     """The expression that a statement writes into a variable."""
     value, targets = statement.value, _targets(statement)
     if isinstance(value, ast.Tuple) and len(value.elts) == len(targets) > 1:
-        value = next(v for v, t in zip(value.elts, targets, strict=True) if _whole(t) == ast.unparse(variable))
+        pairs = zip(value.elts, targets, strict=True)
+        value = next((v for v, t in pairs if _whole(t) == ast.unparse(variable)), value)
     return value
 
 

@@ -1,0 +1,168 @@
+"""The search for the fewest hypotheses that together give the student's numbers in all wrong cells.
+
+First the listed mistakes and ignored arguments, each time the one that covers most; then pairs of which neither covers
+a cell alone; then edits of the right answer that nobody has listed. What changes a cell that the answer has otherwise
+is struck out, and the search begins again. It is bounded by the work of its runs, never by time: the same answer and
+seed give the same text on every machine.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from .cells import subsets
+from .compare import close
+from .edited import EditsOfRight
+
+MOST = 4  # hypotheses; readers stop after about four texts
+PAIRS = 300  # runs for them, of 0.1 to 4 ms
+STRUCK_OUT = 12  # then no mistake is named at all
+MANY_NUMBERS = 30  # in results: nobody has them by chance
+
+
+class Cover:
+    """picked: the Hypotheses that are believed; explained: the cells that they cover
+
+    place: where edits make the answer right, which tells more than pairs or edits of the right answer would
+    """
+
+    def __init__(self, cells, place=None):
+        self.cells, self._edited = cells, {}
+        self.is_one = bool(place) and not place.also
+        self.with_edits = not place
+        struck_out = set()
+        while True:
+            self.picked = self._chosen([h for h in cells.mistakes if h not in struck_out])
+            refuted = {h for h in self.picked if cells.refuted(h, [other for other in self.picked if other is not h])}
+            if not refuted:
+                break
+            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*cells.mistakes}
+        self.explained = cells.explained(self.picked)
+
+    def _chosen(self, candidates):
+        cells = self.cells
+        picked = self._grown([], candidates)
+        if not self.is_one and self._is_open(picked):
+            pair = next((pair for pair in self._pairs(picked, candidates) if cells.first <= cells.covered(pair)), None)
+            picked = self._grown(list(pair), candidates) if pair else picked
+        if more := cells.independent(picked):
+            cells.wrong |= more
+            cells.following -= more
+            picked = self._grown(picked, candidates)
+        if self.with_edits and self._is_open(picked):
+            for base in dict.fromkeys([tuple(picked), ()]):
+                if edits := self._grown_by_edits(base):
+                    return [*base, *edits]
+        return picked
+
+    def _is_open(self, picked):
+        """Whether a result of the first failing case is neither explained nor described exactly."""
+        left = self.cells.first - self.cells.explained(picked)
+        return any(self.cells.described(cell) is None for cell in left)
+
+    def _grown(self, picked, candidates):
+        """The hypotheses, with one more as long as it covers more: first of the first failing case, then of all."""
+        cells = self.cells
+        while len(picked) < MOST and (left := cells.wrong - cells.explained(picked)):
+            new = [h for h in candidates if h not in picked]
+            here = {h: gain for h in new if (gain := len(self._gain(picked, h, left & cells.first)))}
+            likeliest = [h for h in new if here.get(h, 0) == max(here.values(), default=0)]
+            if not here:  # what a description of the first failing case says of other cases too is told
+                of_described = {i for i, label in left & cells.first if cells.described((i, label))}
+                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))}
+                is_behind_crash = cells.first_failed.results is None
+                firsts = set() if is_behind_crash else {(i, cells.first_label_of(i)) for i, _ in left}
+                left = {cell for cell in left if cell in firsts or cells.tells_something(cell)}
+            gains = {h: gain for h in likeliest if (gain := len(self._gain(picked, h, left)))}
+            if not gains:
+                break
+            best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
+            most = max(gains[h] for h in best)
+            picked = [*picked, max((h for h in best if gains[h] == most), key=self._agreement)]
+        return picked
+
+    def _gain(self, picked, h, cells):
+        """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""
+        gain = set()
+        for some in [(), *subsets(picked)]:
+            gain |= self.cells.covered((*some, h), cells - gain) if cells - gain else set()
+        return gain
+
+    def _agreement(self, h):
+        found = self.cells.found
+        return sum(self.cells.agrees((h,), i, n) for n in range(len(found)) for i in range(len(found[n].expected)))
+
+    def _pairs(self, picked, candidates):
+        """Pairs that change nothing that is right in the first failing case, the likeliest first: with a hypothesis
+        that is picked, then those whose changes, added or multiplied, give most of the student's numbers."""
+        cells, finding = self.cells, self.cells.first_failed
+        if finding.results is None:
+            return
+        number, allowed = cells.found.index(finding), len(cells.tried) + cells.trials.most(PAIRS)
+        runs = {h: cells.run((h,), number)[0] for h in candidates}
+        right, own = finding.expected, finding.results
+        changed = {
+            h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
+        }
+        possible = [h for h in candidates if changed[h] <= {*finding.wrong}]
+        own, base = _numbers(own, right), _numbers(right, right)
+        numbers = {h: _numbers(runs[h], right) for h in possible}
+        here = ~np.isclose(own, base, rtol=1e-4, equal_nan=True)
+
+        def unlikeliness(pair):
+            one, other = (numbers[h][here] for h in pair)
+            both = one + other - base[here], one * other / base[here]
+            same = max(np.isclose(some, own[here], rtol=1e-4, equal_nan=True).mean() for some in (*both, one, other))
+            return not {*pair} & {*picked}, -same
+
+        for pair in sorted(combinations(possible, 2), key=unlikeliness):
+            if len(cells.tried) >= allowed:
+                return
+            if cells.compatible(pair):
+                yield pair
+
+    # --- edits of the right answer --------------------------------------------------------------------------------
+
+    def _grown_by_edits(self, base):
+        """Edits of the right answer with the mistakes `base` that explain all of the first failing case, or []."""
+        cells, edits = self.cells, []
+        if any(f.results is None for f in cells.found) or not cells.compatible(base):
+            return []
+        before = cells.explained(base)
+        for edit in self._sweep(base, before):
+            if len(base) + len(edits) < MOST and cells.first - self._covered_by(base, edits, before):
+                edits = [*edits, edit]
+        now = self._covered_by(base, edits, before)
+        size = sum(f.results[i].size for f in cells.found for i in f.wrong if (i, f.case.label) in now)
+        is_much = now == cells.wrong or size >= MANY_NUMBERS
+        return edits if edits and cells.first <= now and is_much else []
+
+    def _covered_by(self, base, edits, before):
+        return before.union(*(self.cells.covered((*base, edit)) for edit in edits))
+
+    def _sweep(self, base, before):
+        """The edits that cover some cell of the first failing case and are not refuted, those that cover most first."""
+        if base not in self._edited:
+            cells, found = self.cells, {}
+            least = cells.trials.left // 2  # for the searches after this one
+            edits = EditsOfRight(cells, base)
+            for h in edits:
+                if cells.trials.left <= least:
+                    break
+                gain = frozenset(cells.covered((*base, h), cells.first - before))
+                if gain and gain not in found.values() and not cells.refuted(h, base) and (told := edits.told(h)):
+                    found[told] = gain
+                    if cells.wrong <= before | cells.covered((*base, told)):
+                        found = {told: gain}
+                        break
+            self._edited[base] = sorted(found, key=lambda h: -len(found[h]))
+        return self._edited[base]
+
+
+def _numbers(results, expected):
+    """All numbers of some results in one array; NaN for a result that is missing or of a wrong shape."""
+    results = [None] * len(expected) if results is None else results
+    return np.concatenate([
+        np.ravel(a).astype(float) if a is not None and a.shape == right.shape else np.full(right.size, np.nan)
+        for a, right in zip(results, expected, strict=True)
+    ])  # fmt: skip
