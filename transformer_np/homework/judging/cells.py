@@ -113,8 +113,15 @@ class Cells:
         results, expected = self.run(some, number)[0], self.found[number].expected
         return results is None or not all(map(close, results, expected))
 
-    def refuted(self, one, beside=()):
-        """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold."""
+    def refuted_by_right(self, one, beside=()):
+        """Whether a hypothesis changes a result that the answer has right, or is refuted and speaks of every call."""
+        return self.refuted(one, beside, by_wrong=bool(one.edit or self.claims_all_calls(one)))
+
+    def refuted(self, one, beside=(), by_wrong=True):
+        """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold.
+
+        by_wrong: whether a result that is wrong otherwise counts
+        """
         strict = one.edit or self.claims_all_calls(one)
         for number, finding in enumerate(self.found):
             if finding.results is None or finding.case.raises:
@@ -123,7 +130,7 @@ class Cells:
             for i, right in enumerate(finding.expected):
                 if (i, finding.case.label) in self.following or (alone is not None and close(alone[i], right)):
                     continue
-                if finding.results[i].shape != right.shape:
+                if finding.results[i].shape != right.shape or (i in finding.wrong and not by_wrong):
                     continue  # of another mistake, which hides this one
                 is_other_branch = finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended)
                 if is_other_branch and not strict:

@@ -30,14 +30,23 @@ class Cover:
         self.cells, self._edited = cells, {}
         self.is_one = bool(place) and not place.also
         self.with_edits = not place
+        self.picked = self._consistent(cells.refuted)
+        if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
+            picked = self._consistent(cells.refuted_by_right)
+            explained, failing = cells.explained(picked), {label for _, label in cells.wrong}
+            is_much = cells.first <= explained or 2 * len({label for _, label in explained}) >= len(failing)
+            self.picked = picked if is_much else []
+        self.explained = cells.explained(self.picked)
+
+    def _consistent(self, is_refuted):
+        """The chosen hypotheses, of which none is refuted."""
         struck_out = set()
         while True:
-            self.picked = self._chosen([h for h in cells.mistakes if h not in struck_out])
-            refuted = {h for h in self.picked if cells.refuted(h, [other for other in self.picked if other is not h])}
+            picked = self._chosen([h for h in self.cells.mistakes if h not in struck_out])
+            refuted = {h for h in picked if is_refuted(h, [other for other in picked if other is not h])}
             if not refuted:
-                break
-            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*cells.mistakes}
-        self.explained = cells.explained(self.picked)
+                return picked
+            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*self.cells.mistakes}
 
     def _chosen(self, candidates):
         cells = self.cells
@@ -128,35 +137,36 @@ class Cover:
         cells, edits = self.cells, []
         if any(f.results is None for f in cells.found) or not cells.compatible(base):
             return []
-        before = cells.explained(base)
-        for edit in self._sweep(base, before):
-            if len(base) + len(edits) < MOST and cells.first - self._covered_by(base, edits, before):
-                edits = [*edits, edit]
-        now = self._covered_by(base, edits, before)
+        before = now = cells.explained(base)
+        for wanted in (cells.first, None):  # then the first case that is left, such as another branch
+            label = next((x for x in cells.labels if any(cell[1] == x for cell in cells.wrong - now)), None)
+            here = {cell for cell in cells.wrong if cell[1] == label} if wanted is None else wanted
+            for edit in self._sweep(base, before, here - now):
+                if len(base) + len(edits) < MOST and here - now:
+                    edits, now = [*edits, edit], now | cells.covered((*base, edit))
+            if not cells.first <= now:
+                return []
         size = sum(f.results[i].size for f in cells.found for i in f.wrong if (i, f.case.label) in now)
-        is_much = now == cells.wrong or size >= MANY_NUMBERS
-        return edits if edits and cells.first <= now and is_much else []
+        return edits if now == cells.wrong or size >= MANY_NUMBERS else []
 
-    def _covered_by(self, base, edits, before):
-        return before.union(*(self.cells.covered((*base, edit)) for edit in edits))
-
-    def _sweep(self, base, before):
-        """The edits that cover some cell of the first failing case and are not refuted, those that cover most first."""
-        if base not in self._edited:
+    def _sweep(self, base, before, wanted):
+        """The edits that cover some wanted cell and are not refuted, those that cover most first."""
+        key = base, frozenset(wanted)
+        if key not in self._edited:
             cells, found = self.cells, {}
             least = cells.trials.left // 2  # for the searches after this one
             edits = EditsOfRight(cells, base)
-            for h in edits:
+            for h in edits if wanted else ():
                 if cells.trials.left <= least:
                     break
-                gain = frozenset(cells.covered((*base, h), cells.first - before))
+                gain = frozenset(cells.covered((*base, h), wanted))
                 if gain and gain not in found.values() and not cells.refuted(h, base) and (told := edits.told(h)):
                     found[told] = gain
                     if cells.wrong <= before | cells.covered((*base, told)):
                         found = {told: gain}
                         break
-            self._edited[base] = sorted(found, key=lambda h: -len(found[h]))
-        return self._edited[base]
+            self._edited[key] = sorted(found, key=lambda h: -len(found[h]))
+        return self._edited[key]
 
 
 def _numbers(results, expected):

@@ -29,7 +29,7 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._own, self._when, self._right, self._known, self._fine = {}, {}, {}, {}, {}
+        self._own, self._when, self._right, self._known, self._fine, self._origins = {}, {}, {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -37,7 +37,7 @@ class Sides:
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
         sides.own = Traced(self.trials, self.family, MOST_VALUES)
-        sides._own, sides._when, sides._fine = {}, {}, {}
+        sides._own, sides._when, sides._fine, sides._origins = {}, {}, {}, {}
         return sides
 
     @cached_property
@@ -122,21 +122,26 @@ class Sides:
                 is_each = len(values) == len(self.trials.exercise.results)
                 yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
-    def origin(self, place, number, fine=frozenset(), passed=()):
-        """The place itself if all that it reads is right in a case, or else the first place before it of which that is
+    def origin(self, place, number, fine=frozenset()):
+        """The place itself if all that it reads is right in a case, or else the one place before it of which that is
         true; None if there is none, or several: then the place only passes on what is wrong."""
+        key = place, number, frozenset(fine)
+        if key not in self._origins:
+            self._origins[key] = None  # a loop that comes back here has none
+            self._origins[key] = self._origin_of(place, number, fine)
+        return self._origins[key]
+
+    def _origin_of(self, place, number, fine):
         own = self.values(number)[0]
         calls = {n for n in ast.walk(place) if isinstance(n, ast.Call) and name_of(n.func) in self.functions}
         if calls - self.fine_in(number, False):
             return None  # the mistake may be in that function
         wrong = [n for n in self._read_at(place) if n in own and not self._is_right(n, number, fine)]
-        if not wrong:
-            return place
         before = {s for n in wrong for s in self.writes(n, number, False) or [None]}
-        if place in passed or None in before:
+        if None in before:
             return None
-        origins = {self.origin(s, number, fine, (*passed, place)) for s in before}
-        return origins.pop() if len(origins) == 1 else None
+        origins = {self.origin(s, number, fine) for s in before}
+        return place if not wrong else origins.pop() if len(origins) == 1 else None
 
     def _read_at(self, place):
         """The variables that a statement or expression reads, and those in the index of what it writes."""
