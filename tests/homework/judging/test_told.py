@@ -1286,7 +1286,7 @@ def test_of_two_mistakes_in_two_branches_each_is_told_although_another_case_has_
         return min_lr + (max_lr - min_lr) * (1 + np.cos(angle)) / 2
     """
     message = " ".join(verdict_on("cosine_schedule", code).message.split())
-    assert "The warm-up starts from min_lr" in message and "This alone does not explain `lr`." in message
+    assert "The warm-up starts from min_lr" in message and "180 · progress, in degrees" in message
 
 
 def test_a_shape_that_is_mended_shows_what_else_is_wrong(verdict_on):

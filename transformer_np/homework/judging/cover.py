@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .cells import subsets
+from .cells import NOTHING, subsets
 from .compare import close
 from .edited import EditsOfRight
 
@@ -33,7 +33,8 @@ class Cover:
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)
-            explained, failing = cells.explained(picked), {label for _, label in cells.wrong}
+            explained = {cell for cell in cells.explained(picked) if cell[0] != NOTHING}  # a crash alone proves little
+            failing = {label for _, label in cells.wrong}
             is_much = cells.first <= explained or 2 * len({label for _, label in explained}) >= len(failing)
             self.picked = picked if is_much else []
         self.explained = cells.explained(self.picked)
@@ -79,16 +80,23 @@ class Cover:
             if not here:  # what a description of the first failing case says of other cases too is told
                 of_described = {i for i, label in left & cells.first if cells.described((i, label))}
                 left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))}
-                is_behind_crash = cells.first_failed.results is None
-                firsts = set() if is_behind_crash else {(i, cells.first_label_of(i)) for i, _ in left}
-                left = {cell for cell in left if cell in firsts or cells.tells_something(cell)}
-            gains = {h: gain for h in likeliest if (gain := len(self._gain(picked, h, left)))}
+            gains = {h: gain for h in likeliest if (gain := self._gain(picked, h, left))}
+            if not here:
+                telling = self._telling(left)
+                gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
             if not gains:
                 break
             best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
-            most = max(gains[h] for h in best)
-            picked = [*picked, max((h for h in best if gains[h] == most), key=self._agreement)]
+            most = max(len(gains[h]) for h in best)
+            picked = [*picked, max((h for h in best if len(gains[h]) == most), key=self._agreement)]
         return picked
+
+    def _telling(self, left):
+        """Those of some wrong cells that no mistake has by chance, and the first of each result if nothing crashes
+        before."""
+        cells = self.cells
+        firsts = {(i, cells.first_label_of(i)) for i, _ in left} if cells.first_failed.results is not None else set()
+        return {cell for cell in left if cell in firsts or cells.tells_something(cell)}
 
     def _gain(self, picked, h, cells):
         """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""

@@ -59,10 +59,13 @@ def judge(trials, attempts, pointed=None):
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if all(finding.wrong == [] for finding in failed):
-        explanation, lines = Explanation(list(rules), list(rules.values()), []), lines_to_show(pointed, rules, ())
+        explanation, lines = (
+            Explanation(list(rules), list(rules.values()), []),
+            lines_to_show(trials, pointed, rules, ()),
+        )
     else:
         explanation = _explained(trials, found, pointed)
-        lines = lines_to_show(pointed, rules, explanation.names, explanation.listed)
+        lines = lines_to_show(trials, pointed, rules, explanation.names, explanation.listed)
         explanation = _with_rules(trials, explanation, rules, lines)
     labels = _labels([*failed, *(finding for of in trials.unread.values() for finding in of.values())])
     message = [_lead(trials, found, first, core, labels, explanation, bool(rules)), *_told(explanation, rules, lines)]

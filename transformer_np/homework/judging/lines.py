@@ -28,7 +28,7 @@ class Lines:
         return self.place.repair if self.place else ""
 
 
-def lines_to_show(pointed, rules, names, of_sheet=()):
+def lines_to_show(trials, pointed, rules, names, of_sheet=()):
     """The Lines for a wrong answer.
 
     pointed: a Pointed or None; rules: {name: text} of those that are broken; names: of its mistakes; of_sheet: the
@@ -43,7 +43,7 @@ def lines_to_show(pointed, rules, names, of_sheet=()):
         place = replace(place, repair="")
         shown = [f"Look at line {place.line}:", place.shown]
     elif place:
-        shown = _of_place(place, bool(pointed.sides) and bool(pointed.sides.trials.unread), bool(rules and names))
+        shown = _of_place(place, bool(trials.unread), bool(rules and names))
     change, at = pointed.change if CHANGED in rules else ("", None)
     change = "" if place and place.line == at else change
     suspects = [] if place else _suspects(pointed, names, of_sheet)

@@ -28,9 +28,9 @@ def suspects_of(sides, names, suspects):
     the mistakes."""
     mistaken = _Mistaken(sides, names)
     seen = mistaken.places(mistaken.own, is_loose=not mistaken.has_wrong_numbers)
-    early = [suspect for suspect in suspects if all(sides.origin(n, sides.failed[0]) is n for n in suspect.others)]
-    same = [suspect for suspect in suspects if suspect.lines in ([place.node.lineno] for place in seen)]
-    same = [suspect for suspect in same if not sides.used_twice(suspect.node)]
+    chains = [[sides.chain(n, sides.failed[0]) for n in suspect.others] for suspect in suspects]
+    early = [Suspect.of(sides, parts[-1][-1], dict.fromkeys(sum(parts, ()))) for parts in chains if all(parts)]
+    same = [place for place in seen if [place.node.lineno] in [suspect.lines for suspect in suspects]]
     of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen)}
     first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
     shown = []
@@ -125,10 +125,9 @@ class _Mistaken:
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
                 fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
-                origins = [self.sides.origin(node, number, fine) for node in found[number]]
-                places = [place for place in dict.fromkeys(origins) if place and not self.sides.used_twice(place)]
-                before = {place: self.sides.counted_before(place, number) for place in places}
-                return [Suspect.of(self.sides, place, (*before[place], place)) for place in places]
+                found = dict.fromkeys(filter(None, (self.sides.chain(node, number, fine) for node in found[number])))
+                found = [parts for parts in found if not any(map(self.sides.used_twice, parts))]
+                return [Suspect.of(self.sides, parts[-1], parts) for parts in found]
         return []
 
     def _by_values(self, number, of, shape, is_loose=False):

@@ -12,6 +12,7 @@ from .traced import Traced, same
 from .values import Known, flat, is_array, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
+FEW_PLACES = 2  # to look at
 
 
 class Sides:
@@ -29,7 +30,7 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._own, self._when, self._right, self._known, self._fine, self._origins = {}, {}, {}, {}, {}, {}
+        self._own, self._when, self._right, self._known, self._fine, self._chains = {}, {}, {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -37,7 +38,7 @@ class Sides:
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
         sides.own = Traced(self.trials, self.family, MOST_VALUES)
-        sides._own, sides._when, sides._fine, sides._origins = {}, {}, {}, {}
+        sides._own, sides._when, sides._fine, sides._chains = {}, {}, {}, {}
         return sides
 
     @cached_property
@@ -122,26 +123,29 @@ class Sides:
                 is_each = len(values) == len(self.trials.exercise.results)
                 yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
-    def origin(self, place, number, fine=frozenset()):
-        """The place itself if all that it reads is right in a case, or else the one place before it of which that is
-        true; None if there is none, or several: then the place only passes on what is wrong."""
+    def chain(self, place, number, fine=frozenset()):
+        """The place and those before it that compute the wrong values it reads in a case, in the order of their lines;
+        () if they are many, or if a wrong value comes from elsewhere: then the place only passes on what is wrong."""
         key = place, number, frozenset(fine)
-        if key not in self._origins:
-            self._origins[key] = None  # a loop that comes back here has none
-            self._origins[key] = self._origin_of(place, number, fine)
-        return self._origins[key]
+        if key not in self._chains:
+            self._chains[key] = None  # a loop that comes back here adds nothing
+            self._chains[key] = self._chain_of(place, number, fine)
+        return self._chains[key]
 
-    def _origin_of(self, place, number, fine):
+    def _chain_of(self, place, number, fine):
         own = self.values(number)[0]
         calls = {n for n in ast.walk(place) if isinstance(n, ast.Call) and name_of(n.func) in self.functions}
         if calls - self.fine_in(number, False):
-            return None  # the mistake may be in that function
+            return ()  # the mistake may be in that function
         wrong = [n for n in self._read_at(place) if n in own and not self._is_right(n, number, fine)]
-        before = {s for n in wrong for s in self.writes(n, number, False) or [None]}
-        if None in before:
-            return None
-        origins = {self.origin(s, number, fine) for s in before}
-        return place if not wrong else origins.pop() if len(origins) == 1 else None
+        writes = [self.writes(n, number, False) for n in wrong]
+        before = [self.chain(s, number, fine) for s in dict.fromkeys(s for some in writes for s in some)]
+        before = [parts for parts in before if parts is not None]
+        if not all(writes) or not all(before):
+            return ()
+        places = {part for parts in before for part in parts} | {*self._counted_before(place, number)}
+        places |= {place} if not isinstance(place, ast.Name) else set()
+        return tuple(sorted(places, key=lambda part: part.lineno)) if len(places) <= FEW_PLACES else ()
 
     def _read_at(self, place):
         """The variables that a statement or expression reads, and those in the index of what it writes."""
@@ -150,7 +154,7 @@ class Sides:
         nodes += [n for target in targets if isinstance(target, ast.Subscript) for n in ast.walk(target.slice)]
         return [n for n in nodes if isinstance(n, ast.Name)]
 
-    def counted_before(self, place, number):
+    def _counted_before(self, place, number):
         """The statements of a loop that compute whole numbers which a place reads, such as an index."""
         own = self.values(number)[0]
         counted = [n for n in self._read_at(place) if n in own and all(type(value) is int for value in own[n])]
@@ -164,11 +168,19 @@ class Sides:
         if all(map(is_number, values)):
             behind_loops = len(values) == 1 and not self.loops_around(node)
             known = self.known_variables(number, behind_loops)  # what is right in the middle of a line is not yet here
-            return node in fine or all(known.has(flat(value, False)) for value in values)
+            is_known = node in fine or all(known.has(flat(v, False)) or _is_padded(v, known) for v in values)
+            return is_known or (node in self.fine_in(number, False) and self._is_used_rightly(node, number))
         if not all(type(value) is int for value in values) or not self._is_computed_in_loop(node):
             return True
         writes = self.writes(node, number, False)
         return len(writes) == 1 and not any(map(self._is_computed_in_loop, self._read_at(writes[0])))
+
+    def _is_used_rightly(self, node, number):
+        """Whether another statement computes a right value from a variable."""
+        right = (s for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign))
+        right = (s for s in right if s.value in self.fine_in(number, False) and node not in ast.walk(s))
+        names = (n.id for s in right for n in ast.walk(s.value) if isinstance(n, ast.Name))
+        return node.id in names
 
     def _is_computed_in_loop(self, node):
         stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
@@ -268,6 +280,12 @@ class Sides:
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
+
+
+def _is_padded(value, known):
+    """Whether an array is a known one with zeros around."""
+    is_float = is_array(value) and value.ndim > 0 and value.dtype.kind == "f"
+    return is_float and not value.all() and value.any() and known.has(value[value != 0])
 
 
 def _parts(value):
