@@ -16,6 +16,7 @@ from .edited import EditsOfRight
 
 MOST = 4  # hypotheses; readers stop after about four texts
 PAIRS = 300  # runs for them, of 0.1 to 4 ms
+FEW_LABELS = 3  # of other cases, if little work is left
 STRUCK_OUT = 12  # then no mistake is named at all
 MANY_NUMBERS = 30  # in results: nobody has them by chance
 
@@ -71,25 +72,33 @@ class Cover:
         return any(self.cells.described(cell) is None for cell in left)
 
     def _grown(self, picked, candidates):
-        """The hypotheses, with one more as long as it covers more: first of the first failing case, then of all."""
+        """The hypotheses, with one more as long as it covers more, of the first failing case, and then of the next."""
         cells = self.cells
         while len(picked) < MOST and (left := cells.wrong - cells.explained(picked)):
             new = [h for h in candidates if h not in picked]
-            here = {h: gain for h in new if (gain := len(self._gain(picked, h, left & cells.first)))}
-            likeliest = [h for h in new if here.get(h, 0) == max(here.values(), default=0)]
-            if not here:  # what a description of the first failing case says of other cases too is told
+            gains = self._gains(picked, new, left, left & cells.first)
+            if not gains:  # what a description of the first failing case says of other cases too is told
                 of_described = {i for i, label in left & cells.first if cells.described((i, label))}
-                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))}
-            gains = {h: gain for h in likeliest if (gain := self._gain(picked, h, left))}
-            if not here:
+                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))} - cells.first
                 telling = self._telling(left)
-                gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
+                labels = [x for x in cells.labels if any(cell[1] == x for cell in left)]
+                for label in labels if cells.trials.left > 0 else labels[:FEW_LABELS]:
+                    gains = self._gains(picked, new, left, {cell for cell in left if cell[1] == label})
+                    gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
+                    if gains:
+                        break
             if not gains:
                 break
             best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
             most = max(len(gains[h]) for h in best)
             picked = [*picked, max((h for h in best if len(gains[h]) == most), key=self._agreement)]
         return picked
+
+    def _gains(self, picked, new, left, wanted):
+        """{hypothesis: the cells left that it covers} of those that cover most of some wanted cells."""
+        here = {h: gain for h in new if (gain := len(self._gain(picked, h, wanted)))} if wanted else {}
+        likeliest = [h for h in here if here[h] == max(here.values())]
+        return {h: self._gain(picked, h, left) for h in likeliest}
 
     def _telling(self, left):
         """Those of some wrong cells that no mistake has by chance, and the first of each result if nothing crashes
