@@ -11,15 +11,13 @@ class Hypothesis:
 
     Its program is a right answer with a change: the listed mistake or the ignored argument of this name, or an `edit`
     of a right answer that has the listed mistakes `base` already. It is believed of a wrong result where running it
-    gives the student's numbers. A description of the numbers has no program: it was read off the results `of`,
-    {(result, label of a case)}.
+    gives the student's numbers.
     """
 
     name: str | None
     text: str
     edit: Edit | None = None
     base: tuple = ()
-    of: frozenset | None = None
 
 
 def listed(trials):

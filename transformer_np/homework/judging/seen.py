@@ -30,9 +30,9 @@ def suspects_of(sides, names, suspects):
     seen = mistaken.places(mistaken.own, is_loose=not mistaken.has_wrong_numbers)
     chains = [[sides.chain(n, sides.failed[0]) for n in suspect.others] for suspect in suspects]
     early = [Suspect.of(sides, parts[-1][-1], dict.fromkeys(sum(parts, ()))) for parts in chains if all(parts)]
-    same = [place for place in seen if [place.node.lineno] in [suspect.lines for suspect in suspects]]
-    of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen)}
+    of_line = {tuple(place.lines): place for place in reversed(seen)}
     first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
+    same = [place for place in first if place.lines in [suspect.lines for suspect in suspects]]
     shown = []
     for suspect in (*same, *first, *early):
         if not any({*suspect.lines} & {*other.lines} for other in shown):

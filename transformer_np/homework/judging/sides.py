@@ -135,6 +135,7 @@ class Sides:
     def _chain_of(self, place, number, fine):
         own = self.values(number)[0]
         calls = {n for n in ast.walk(place) if isinstance(n, ast.Call) and name_of(n.func) in self.functions}
+        calls = {n for n in calls if getattr(n.func, "id", "") not in self.family.trees}  # methods, inner functions
         if calls - self.fine_in(number, False):
             return ()  # the mistake may be in that function
         wrong = [n for n in self._read_at(place) if n in own and not self._is_right(n, number, fine)]
@@ -206,11 +207,6 @@ class Sides:
                 right.setdefault(key(values), (values, set()))[1].add(node)
             self._right[number] = list(right.values())
         return self._right[number]
-
-    def has_values(self, node, number):
-        """Whether an array's values are, in their order, those of an expression of a right answer."""
-        own, right = self.values(number)
-        return all(map(is_array, own[node])) and any(same(own[node], values) for values, _ in right)
 
     def when(self, number):
         """{node: the times of its values}"""
