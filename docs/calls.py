@@ -158,6 +158,11 @@ CALLS = {  # {module: {function: {argument: its source}}}
             "batches": "data.TextBatches(np.arange(9), block_size=4, batch_size=2)",
             SHOWN: "len(result.fit(batches, steps=3, progress=False).losses)",
         },
+        "Muon": {"model": _GPT, "parameters": "model.parameters()", "matrices": "training.in_blocks(model)"},
+        "in_blocks": {"model": _GPT, SHOWN: "[name for name, p in model.named_parameters() if result(p)][:4]"},
+        "orthogonalised": {
+            "g": "np.diag([2.0, 1.0, 0.1])", "iterations": "5", SHOWN: "np.linalg.svd(result)[1].round(1)",
+        },
         "is_matrix": {"parameter": "module.Parameter(np.zeros((2, 3)))", SHOWN: "result"},
         "load_checkpoint": {
             "saved": "training.save_checkpoint('a.safetensors', {'w': np.zeros(3)}, {'step': 10})",
@@ -333,6 +338,17 @@ CALLS = {  # {module: {function: {argument: its source}}}
     },
     "inspection": {
         "HeadAblation": {"baseline": "2.0", "without": "{'attention': np.array([2.5, 2.0])}", SHOWN: "result.changes"},
+        "Contributions": {
+            "embedding": "0.5", "heads": "{'attention': np.array([1.0, 0.25])}", "feed_forwards": "{'ffn': -0.5}",
+            "biases": "0.0", SHOWN: "result.total",
+        },
+        "Effects": {
+            "score": "2.0", "heads": "{'attention': np.array([-0.5, 0.0])}", "feed_forwards": "{}", "positions": "{}",
+            SHOWN: "result.heads",
+        },
+        "attribution": {"model": _GPT, "inputs": _SRC, "target": "7", SHOWN: "list(result.heads)"},
+        "contributions": {"model": _GPT, "inputs": _SRC, "target": "(7, 8)", SHOWN: "list(result.heads)"},
+        "measured": {"model": _GPT, "inputs": _SRC, "target": "7", SHOWN: "list(result.feed_forwards)"},
         "attention_rollout": {"weights": "np.full((2, 1, 3, 3), 1 / 3)"},
         "check_layer": {
             "layer": "layers.Linear(4, 3)", "inputs": "rng.normal(size=(2, 4))", SHOWN: "result.passed",

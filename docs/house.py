@@ -32,7 +32,7 @@ SUBJECTS = {
     "lecture": "worked examples",
     "plots": "pictures",
     "homework": "exercises and judging",
-    "notebooks": "texts and their copies",
+    "notebooks": "their texts",
     "grading": "submissions in isolation",
     "commands": "one file per command",
     "cli": "transformer-np …",

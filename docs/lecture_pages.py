@@ -1,6 +1,7 @@
-"""Make docs/errata.md and docs/lecture-coverage.md from transformer_np/lecture/statements.toml.
+"""Make docs/errata.md and docs/lecture-coverage.md from transformer_np/lecture/statements.toml, and docs/paths.md from
+the notebooks.
 
-python docs/lecture_pages.py            writes both
+python docs/lecture_pages.py            writes all
 python docs/lecture_pages.py --check    says whether they are current
 """
 
@@ -8,9 +9,20 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from transformer_np.lecture import DOCUMENTS, ERRATUM, REPRODUCED, TRUNCATED, worked_examples
+from transformer_np.homework import all_exercises
+from transformer_np.lecture import (
+    ANSWERED,
+    DOCUMENTS,
+    ERRATUM,
+    FITTED,
+    REPRODUCED,
+    TRUNCATED,
+    worked_examples,
+)
 from transformer_np.lecture.comparison import SLIP
 from transformer_np.lecture.statements import read_statements
+from transformer_np.notebooks.paths import PATHS, exercise_minutes, path_notebooks, reading_minutes
+from transformer_np.notebooks.texts import number, students_cells, texts
 
 DOCS = Path(__file__).resolve().parent
 MADE = "<!-- Made by docs/lecture_pages.py from transformer_np/lecture/statements.toml. -->\n\n"
@@ -18,9 +30,11 @@ MADE = "<!-- Made by docs/lecture_pages.py from transformer_np/lecture/statement
 ERRATA = """# Errata of the lecture
 
 The package recomputes every worked number that the lecture documents print. Of {rows} worked examples, {reproduced} are
-reproduced to the last printed digit, {truncated} were cut off in print instead of rounded, and {errata} do not follow
-from the numbers before them. {slips} statements in words are slips. The package shows all of them with the printed and
-the true value; no number of the documents is hidden or copied.
+reproduced to the last printed digit, and {truncated} were cut off in print instead of rounded. {fitted} print results
+without their weights: weights that give them are fitted, which proves only that there are some. {answered} are
+exercises without a printed answer, which the package answers. {errata} do not follow from what is printed before them.
+{slips} statements in words are slips. The package shows all of them with the printed and the true value; no number of
+the documents is hidden or copied.
 
 ```sh
 transformer-np lecture --no-train
@@ -51,7 +65,8 @@ This command computes and prints all of them. The row numbers below are those of
 
 - The printed softmax rows of §4 (row 3) are rounded, so rows 1 to 3 add up to 0.9999, 1.0001 and 1.0001.
 - The three heads of §5 are printed without their weight matrices. X_e has rank 3, so W_i = pinv(X_e) Q_i gives every
-  printed Q_i, K_i and V_i exactly (row 6). The feed-forward network of §7 is recovered in the same way (row 13).
+  printed Q_i, K_i and V_i exactly (row 6), as it would for any 3 × 3 numbers. The feed-forward network of §7 is fitted
+  in the same way (row 13); its ReLU step is printed, and holds.
 - A mask of −∞ and a mask of −1e8 (row 16) give the same weights, unless a whole row is hidden: then −∞ alone gives NaN
   and −1e8 uniform weights. Here such a row gets the weights 0, the output 0 and the gradient 0.
 
@@ -86,6 +101,36 @@ transformer-np lecture --no-train --statements my_slides.toml
 """
 
 
+PATHS_PAGE = """# Paths for a course
+
+The notebooks take {whole} minutes to read and run, and {exercises} for the exercises. Two paths take less:
+
+```sh
+transformer-np start work --path lecture              # one lecture of 90 minutes
+transformer-np start work --path lab                  # four lab sessions of 90 minutes, with the exercises
+transformer-np start work --path lecture --teacher    # the same with solutions, cut into slides
+```
+
+Each makes a folder with these sections, in the order of the lecture notes: attention (§4) before positions (§6). Cells
+of other sections that they need come first in each notebook. A minute is 150 words, 10 lines of code or one guess; an
+exercise takes 5, 8 or 12 minutes by its difficulty.
+
+## One lecture
+
+{lecture}
+
+## Four lab sessions
+
+{lab}
+
+## Slides
+
+In a teacher's folder every heading begins a slide, prose beyond the first paragraph is in the speaker notes (key S),
+and what is taller than the screen is made smaller. The command that `start --teacher` prints writes a page that loads
+reveal.js and MathJax from the network.
+"""
+
+
 def row(*cells):
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
@@ -104,6 +149,8 @@ def errata(statements):
     return ERRATA.format(
         rows=counts.total(),
         reproduced=counts[REPRODUCED],
+        fitted=counts[FITTED],
+        answered=counts[ANSWERED],
         truncated=counts[TRUNCATED],
         errata=counts[ERRATUM],
         slips=len(rows[SLIP]),
@@ -132,9 +179,24 @@ def coverage(statements):
     return COVERAGE.format(counts=f"There are {len(statements)}: {shown}", documents="\n".join(parts))
 
 
+def paths():
+    texts_of = {number(text): text for text in texts()}
+    levels = {name: exercise.difficulty for name, exercise in all_exercises().items()}
+    tables = {}
+    for name in PATHS:
+        lines = ["| session | notebook | sections | minutes |", "|---|---|---|---|"]
+        for part in path_notebooks(name, texts_of, students_cells, levels):
+            sections = "; ".join(heading for heading, _ in part.times)
+            lines.append(row(part.session, number(part.text), sections, round(part.minutes)))
+        tables[name] = "\n".join(lines)
+    whole = [students_cells(text) for text in texts()]
+    exercises = round(sum(exercise_minutes(cells, levels) for cells in whole))
+    return PATHS_PAGE.format(whole=round(sum(map(reading_minutes, whole))), exercises=exercises, **tables)
+
+
 def main(arguments):
     statements = read_statements()
-    pages = {"errata.md": errata(statements), "lecture-coverage.md": coverage(statements)}
+    pages = {"errata.md": errata(statements), "lecture-coverage.md": coverage(statements), "paths.md": paths()}
     old = [name for name, text in pages.items() if not same(DOCS / name, text)]
     if "--check" in arguments:
         print(f"not current: {', '.join(old)}" if old else "current")

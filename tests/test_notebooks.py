@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_np.notebooks.texts import experiment_cells, fingerprint, results
+from transformer_np.notebooks.texts import experiment_cells, fingerprint, results, student_copy
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -298,6 +298,57 @@ def test_assertions_are_executed_and_not_shown(text):
     assert build.source_differences(notebook, build.read_text(text)) == [] == build.check(text)
     text.write_text(tested.replace("== 1", "== 2"), encoding="utf-8")
     assert build.build(text) == ["01-002: AssertionError: "]
+
+
+SENTENCES = (
+    SOURCE.replace("Some words.\n", "")
+    + """
+A third is {{ x:.2f }}, and that is {{ less if x < 0.5 }}
+than a {{ "half" }}; {{ [i for i in (1, 2)
+if i > 1][0] }} of them.
+"""
+)
+
+
+def test_a_sentence_has_the_values_of_its_notebook(text):
+    text.write_text(SENTENCES, encoding="utf-8")
+    assert build.build(text) == [] == build.check(text)
+    said = "A third is 0.33, and that is less\nthan a half; 2 of them."
+    for notebook in (build.read_notebook(build.target(text)), json.loads(student_copy(text))):
+        assert notebook["cells"][-1]["source"] == said and len(notebook["cells"]) == 4
+    text.write_text(SENTENCES.replace("A third", "One third"), encoding="utf-8")
+    assert build.retext(text) == []
+    assert build.read_notebook(build.target(text)).cells[-1].source == said.replace("A third", "One third")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("x < 0.5", "x < 0.3", '01-004: AssertionError: the text says "less", but this is false: x < 0.3'),
+        ("x:.2f", "y:.2f", "01-004: NameError: name 'y' is not defined"),
+        ("## end", "```python\nx = 1\n```\n\nIt is {{ x:.2f }}.", "01-007: {{ x:.2f }} is 0.33 in one sentence, 1.00"),
+    ],
+)
+def test_a_sentence_that_is_not_true_fails_the_build(text, old, new, message):
+    text.write_text((SENTENCES + "\n## end\n").replace(old, new), encoding="utf-8")
+    [found] = build.build(text)
+    assert found.startswith(message) and not build.target(text).exists()
+
+
+def test_a_value_that_changes_is_found(text):
+    text.write_text(SENTENCES, encoding="utf-8")
+    build.build(text)
+    kept = build.values_path(text).read_text(encoding="utf-8")
+    build.values_path(text).write_text(kept.replace("0.33", "0.36"), encoding="utf-8")
+    assert build.retext(text) == []
+    assert build.check(text) == ["{{ x:.2f }} was '0.36', now '0.33'"]
+    text.write_text(SENTENCES.replace("x:.2f", "x:.3f"), encoding="utf-8")
+    for wrong in (build.retext(text), build.check(text)):
+        assert wrong == ["the value of {{ x:.3f }} is not known: build the notebook without --text"]
+    text.write_text(SENTENCES.replace("```python\nx", '```python tags=["varies"]\nx'), encoding="utf-8")
+    build.retext(text), build.build(text)
+    build.values_path(text).write_text(kept.replace("0.33", "0.36"), encoding="utf-8")
+    assert build.retext(text) == [] == build.check(text)  # x varies
 
 
 def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):

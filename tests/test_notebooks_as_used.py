@@ -5,6 +5,7 @@ import ast
 import contextlib
 import inspect
 import io
+import itertools
 import re
 import sys
 import types
@@ -20,6 +21,7 @@ from test_notebooks import TRAINING  # noqa: E402
 
 from transformer_np import homework  # noqa: E402
 from transformer_np.notebooks.texts import number, read_cells, shown, texts  # noqa: E402
+from transformer_np.notebooks.values import FIELD  # noqa: E402
 
 # Where the reader writes, chooses or looks something up.
 NO_GUESS = re.compile(
@@ -72,6 +74,28 @@ def test_every_try_it_has_an_edit_of_one_cell(text):
     assert len(tries) == text.read_text(encoding="utf-8").count("**Try it")
     for edit in filter(None, tries):
         assert sum(edit[0] in cell for cell in code_of(text)) == 1, edit
+
+
+@each
+def test_readers_cells_need_nothing_that_only_a_test_defines(text):
+    hidden = set()
+    for cell in code_of(text):
+        if cell.startswith("%"):
+            continue
+        readers = names(shown(cell), ast.Store)
+        hidden = (hidden | names(cell, ast.Store)) - readers
+        assert not hidden & names(shown(cell), ast.Load), cell
+
+
+def names(code, context):
+    """The names that a cell assigns, defines or imports, or those that it reads."""
+    nodes = [*ast.walk(ast.parse(code))]
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    if context is ast.Store:
+        found |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        found |= {(a.asname or a.name) for n in nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+        found |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return found
 
 
 @pytest.mark.notebooks
@@ -155,3 +179,35 @@ def test_the_stubs_have_the_arguments_that_the_check_passes(text):
         assert len(given) == len(wanted), (asked, [*given], [*wanted])
         optional = [[p.name for p in parameters.values() if p.default is not p.empty] for parameters in (given, wanted)]
         assert set(optional[1]) <= {*given}, (asked, optional)
+
+
+@each
+def test_nothing_is_doubled(text):
+    lines = [line.strip() for line in text.read_text(encoding="utf-8").splitlines()]
+    doubled = [a for a, b in itertools.pairwise(lines) if a == b and len(a) > 10]
+    assert doubled == []
+
+
+SHOWN_TO_A_CHECK = {"verdict", "RUNS"}  # read by the reader, and by notebooks/experiment.py
+
+
+@each
+def test_hidden_tests_leave_no_names_that_nothing_reads(text):
+    cells = [shown(cell) for cell in code_of(text)]
+    fields = "".join(FIELD.findall(text.read_text(encoding="utf-8")))
+    for i, cell in enumerate(cells):
+        for node in ast.parse(cell).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+                rest = "\n".join(cells[i:]).replace(ast.get_source_segment(cell, node), "", 1)
+                assert name in SHOWN_TO_A_CHECK or re.search(rf"\b{name}\b", rest + fields), (name, cell)
+
+
+@each
+def test_a_guess_is_not_answered_before_its_cell(text):
+    """Nothing in the paragraph of a guess begins like an answer."""
+    for paragraph in re.split(r"\n\n", text.read_text(encoding="utf-8")):
+        for after in re.findall(r"\*\*Guess\.\*\*[^?]*\?(.*)", paragraph, re.DOTALL):
+            assert not re.match(r"\s*(?:It (?:can|does|is)|Yes|No|That depends|Because|The factor is)\b", after), (
+                paragraph
+            )

@@ -324,6 +324,42 @@ def test_pipes_and_devices_are_refused(tmp_path):
                 read(path)
 
 
+def test_a_file_is_read_with_a_bound(tmp_path, monkeypatch):
+    """Asking for the limit at once would take as much memory in a browser; lists of lists take 70 times their bytes."""
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert files.read_bytes(path, most=5) == b"12345" and files.read_bytes(Path("/proc/self/stat"))
+    with pytest.raises(ValueError, match="file has more than 4 bytes, expected a poem"):
+        files.read_bytes(path, "a poem", most=4)
+    asked, real = [], open
+
+    class Asking:
+        def __init__(self, *args):
+            self.file = real(*args)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            self.file.close()
+
+        def fileno(self):
+            return self.file.fileno()
+
+        def read(self, size):
+            asked.append(size)
+            return self.file.read(size)
+
+    monkeypatch.setattr(files, "open", Asking, raising=False)
+    assert files.read_json(path) == 12345 and max(asked) <= files.PIECE
+    monkeypatch.undo()
+    path.write_text("[" + "[]," * files.MOST_VALUES + "[]]", encoding="utf-8")
+    with pytest.raises(ValueError, match="file is damaged: it has more than 1,000,000 values"):
+        files.read_json(path)
+    path.write_text(json.dumps([",[{" * files.MOST_VALUES]), encoding="utf-8")  # in a string they are no values
+    assert len(files.read_json(path)[0]) == 3 * files.MOST_VALUES
+
+
 def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     from transformer_np import plots
 

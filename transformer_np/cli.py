@@ -13,14 +13,20 @@ from importlib import import_module
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__
-from .commands import COMMANDS
+from .commands import COMMANDS, not_utf8
 from .support.progress import showing_progress
+from .support.transliteration import NAME as TRANSLITERATE
 
 DONE, CHECK_FAILED, BAD_USE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that suggests the command, flag or value that was probably meant."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        # so that `--lr -1e-3` is a value, and its error says what a value must be; argparse knows -1 and -.5 alone
+        self._negative_number_matcher = re.compile(r"-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|-(inf|nan)", re.IGNORECASE)
 
     def _check_value(self, action, value):
         try:
@@ -108,10 +114,13 @@ def main(argv=None):
     except (OSError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
     except ValueError as error:
-        return _fail(with_flags(str(error), args), BAD_USE)
+        wrong = isinstance(error, UnicodeEncodeError) and not_utf8(argv)
+        return _fail(wrong or with_flags(str(error), args), BAD_USE)
     except KeyboardInterrupt as stop:
         return _fail(str(stop) or "interrupted", INTERRUPTED)
     except Exception as error:
+        if wrong := not_utf8(argv):
+            return _fail(wrong, BAD_USE)
         from .training import TrainingError
 
         if isinstance(error, TrainingError):
@@ -155,7 +164,7 @@ def _check_not_empty(argv):
 
 
 def _prepare_streams():
-    """Replace a closed stream by an empty one. Let a console that lacks "→" show "?" for it instead of failing, and
+    """Replace a closed stream by an empty one. Let a console that lacks "→" show "->" for it instead of failing, and
     write a byte of a file name that is not UTF-8 as its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -163,7 +172,7 @@ def _prepare_streams():
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
         elif mode == "w" and hasattr(stream, "reconfigure"):
             utf8 = stream.encoding.lower().replace("-", "") == "utf8"
-            stream.reconfigure(errors="backslashreplace" if utf8 else "replace")
+            stream.reconfigure(errors="backslashreplace" if utf8 else TRANSLITERATE)
 
 
 def _flush():

@@ -91,10 +91,21 @@ class Excluding:
         greedy_decode(Excluding(model, [UNK]), src)
 
     It works with all functions of this file. All other attributes and calls are those of the model.
+
+    padded: whether ids of an encoder–decoder's source that equal pad_id are padding; if not, it has none
     """
 
-    def __init__(self, model, ids):
-        self.model, self.excluded = model, [int(i) for i in ids]
+    def __init__(self, model, ids, padded=True):
+        self.model, self.excluded, self.padded = model, [int(i) for i in ids], padded
+
+    def encode(self, src):
+        return self.model.encode(src, **self._padding(src))
+
+    def decode(self, tgt_in, memory, src, cache=None):
+        return self.model.decode(tgt_in, memory, src, cache, **self._padding(src))
+
+    def _padding(self, src):
+        return {} if self.padded else {"padding": np.zeros(np.shape(src), bool)}
 
     def __getattr__(self, name):
         return getattr(self.model, name)
@@ -281,10 +292,14 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
     )
 
 
+COLDEST = 1e-20  # a lower temperature is 0: the most likely token
+ROUNDING = 1e-6  # of probabilities in float32: 0.9 of (0.9, 0.1) is reached by the first
+
+
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     """The distribution that a token is drawn from: softmax(logits / temperature), restricted to likely tokens.
 
-    temperature: below 1 sharpens, above 1 flattens, 0 keeps only the most likely token
+    temperature: below 1 sharpens, above 1 flattens, 0 (below 1e-20) keeps only the most likely token
     top_k: keep only the k most likely tokens (Fan et al. 2018)
     top_p: keep only the most likely tokens that together just reach probability p (Holtzman et al. 2020)
 
@@ -299,6 +314,8 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     if top_p is not None:
         check_number("top_p", top_p, "(0, 1]")
     logits = _finite(as_float_array(logits, "logits"))
+    if temperature < COLDEST:  # the quotient would overflow
+        temperature = 0
     if temperature > 0 and top_k is None and top_p is None:  # no ranking needed
         return F.softmax(logits / temperature)
     order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
@@ -309,8 +326,8 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         ranked[..., top_k:] = 0
     if top_p is not None:
         ranked /= ranked.sum(axis=-1, keepdims=True)
-        before = np.cumsum(ranked, axis=-1) - ranked  # the probability of all tokens ranked above this one
-        ranked[(before >= top_p) & (np.arange(ranked.shape[-1]) > 0)] = 0
+        reached = np.cumsum(ranked, axis=-1, dtype=np.float64)
+        ranked[..., 1:][reached[..., :-1] >= top_p - ROUNDING] = 0  # those above already reach p
     ranked /= ranked.sum(axis=-1, keepdims=True)
     probabilities = np.empty_like(ranked)
     np.put_along_axis(probabilities, order, ranked, axis=-1)

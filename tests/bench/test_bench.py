@@ -23,8 +23,8 @@ from transformer_np.bench.races import FLOOR, Race, races
 from transformer_np.commands import bench
 from transformer_np.functional import t5
 from transformer_np.module import Module
+from transformer_np.support.platform import can_fork
 from transformer_np.support.processes import THREADS
-from transformer_np.training.workers import can_fork
 
 SMALL = configurations.CONFIGURATIONS["small"]
 ONE_PASS = Entry("ours", "work", "Attention", {"kind": "tiled", "n": 8})
@@ -517,7 +517,7 @@ def test_the_command(capsys, tmp_path):
 @pytest.mark.parametrize(("cores", "fork", "expected"), [(4, True, 4), (64, True, 12), (4, False, 1)])
 def test_auto_is_one_worker_for_each_core_as_far_as_they_can_share_a_batch(monkeypatch, cores, fork, expected):
     monkeypatch.setattr("transformer_np.support.processes.cores", lambda: cores)
-    monkeypatch.setattr("transformer_np.training.workers.can_fork", lambda: fork)
+    monkeypatch.setattr("transformer_np.support.platform.can_fork", lambda: fork)
     assert bench._most_workers() == expected
     smallest = min(
         len(next(iter(vars(c.batches()[0]).values())))

@@ -21,6 +21,7 @@ from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatches
 from transformer_np.inspection import gradcheck
+from transformer_np.support.transliteration import in_signs_of
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
 from transformer_np.training import History, load_checkpoint
 
@@ -172,7 +173,36 @@ def test_a_console_without_utf8(here, encoding):
         env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
     )
     assert (result.returncode, result.stderr) == (0, b"")
-    assert "?" in result.stdout.decode(encoding)
+    assert ("sum" in result.stdout.decode(encoding), "−" in result.stdout.decode(encoding)) == (True, False)
+
+
+def test_no_sign_of_a_formula_is_lost_without_utf8():
+    formula = "dx = (dx̂ − mean(dx̂ · x̂)) / √(σ² + ε) ≤ Σᵢ 2πγᵢ · 10⁻⁸, ∂L/∂β → −∞, Kᵀ ∈ Φ"
+    assert in_signs_of(formula, "ascii") == (
+        "dx = (dx_hat - mean(dx_hat * x_hat)) / sqrt(sigma^2 + epsilon) <= sum_i 2 pi gamma_i * 10^-8, dL/dbeta -> "
+        "-inf, K^T in Phi"
+    )
+    assert in_signs_of(formula, "cp1252").startswith("dx = (dx_hat - mean(dx_hat · x_hat)) / sqrt(sigma² + epsilon)")
+    letters = (
+        "".join(chr(n) for n in range(0x3B1, 0x3CA)) + "ΓΔΘΛΞΠΦΨΩ" + "₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻₊₋ᵀᵢⱼ≠≥≈∑∏∫∇⊙‖⌊⌋×±…—½ŵŷẑ"
+    )
+    for encoding in ("ascii", "cp1252", "latin-1", "cp437"):
+        shown = [in_signs_of(letter, encoding) for letter in letters]
+        assert not [s for s in shown if not s or "?" in s or "\\" in s]
+        assert len(set(shown[:25])) >= 24  # both forms of σ are sigma
+    assert in_signs_of("中 \udce9", "cp1252") == r"\u4e2d \xe9"
+
+
+@pytest.mark.parametrize("command", [["plot", "attention"], ["translate", "--model", "run"]])
+def test_a_text_that_is_not_utf8_is_named(capsys, trained, monkeypatch, command):
+    monkeypatch.chdir(trained[0])
+    message = fails(capsys, *command, "caf\udce9", *(["-o", "x.png"] if command[0] == "plot" else []))
+    assert message == r"the argument caf\xe9 is not UTF-8"
+
+
+@pytest.mark.parametrize("value", ["-1e-3", "-.5", "-2", "-1E5", "-inf"])
+def test_a_negative_number_is_a_value(capsys, here, value):
+    assert f"--lr must lie in (0, ∞), got {float(value):g}" in fails(capsys, *train("--lr", value))
 
 
 # --- train -----------------------------------------------------------------------------------------------------------
@@ -342,7 +372,7 @@ def test_commands_for_a_program(capsys, here):
     code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
     found = json.loads(out)
     assert (code, err, found["unknown"], found["tokens_left_out"]) == (0, "", ["xyz"], 0)
-    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 5
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 6
     code, out, err = call(capsys, "generate", "--json", "--max-new-tokens", 5, "one", "two")
     lines = [json.loads(line) for line in out.splitlines()]
     assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])

@@ -91,7 +91,9 @@ def test_start_check_fill_check(capsys, here):
     assert "✓ softmax\n" in out
     assert "1 of 2 exercises right, 1 not started." in out
 
-    assert call(capsys, "check", file, "softmax")[:2] == (0, "softmax: right.\n")
+    code, out, _ = call(capsys, "check", file, "softmax")
+    assert (code, out.splitlines()[0]) == (0, "softmax: right.")
+    assert f"homework solution softmax --file {file}" in out
     code, out, _ = call(capsys, "solution", "softmax", "--file", file)
     assert code == 0
     assert "def softmax(x, axis=-1):" in out
@@ -228,7 +230,7 @@ def test_the_students_line_is_shown(capsys, written):
 
 def test_what_a_file_prints_is_shown(capsys, written):
     written("print('my own line')\n" + RIGHT)
-    assert call(capsys, "check", "homework.py", "softmax")[1] == "my own line\nsoftmax: right.\n"
+    assert call(capsys, "check", "homework.py", "softmax")[1].startswith("my own line\nsoftmax: right.\n")
 
 
 @pytest.mark.parametrize(
@@ -401,8 +403,7 @@ def test_a_folder_of_files_that_import_each_other(written, here):
     backward, forward = submission.modules
     assert backward.softmax is forward.softmax
     written(RIGHT, "work/more.py")
-    with pytest.raises(ValueError, match=r"softmax is in both forward\.py and more\.py"):
-        load(here / "work")
+    assert [one.file for one in load(here / "work").definitions["softmax"]] == ["forward.py", "more.py"]
 
 
 def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):

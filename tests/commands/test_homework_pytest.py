@@ -80,3 +80,43 @@ def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
     )
     code, out = run(tmp_path)
     assert (code, "1 passed" in out) == (0, True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("patterns", ["*.py", "test_*.py homework.py"])
+def test_a_pattern_that_matches_the_file_counts_no_exercise_twice(patterns, homework):
+    code, out = run(homework, "-o", f"python_files={patterns}", "-q")
+    assert (code, "1 of 3 exercises right, 1 wrong" in out) == (1, True)
+
+
+# --- files that hide a module -----------------------------------------------------------------------------------------
+
+TRACE = "open('executed', 'w').close()\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "hidden"), [("numpy.py", "the package numpy"), ("random.py", "Python's own module random")]
+)
+def test_a_file_of_the_students_that_hides_a_module(name, hidden, homework):
+    (homework / name).write_text(TRACE)
+    told = f"Your file {name} hides {hidden}: rename it."
+    command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "embedding"]
+    checked = subprocess.run(command, cwd=homework, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, f"{told}\n")
+    if name == "numpy.py":  # pytest itself imports random before it reads a plugin
+        code, out = run(homework)
+        assert (code, told in out, "1 of 3 exercises right" in out) == (1, True, True)
+    assert not (homework / "executed").exists()
+
+
+@pytest.mark.long
+def test_no_submission_is_imported_from_the_current_folder(tmp_path):
+    for name in ("numpy.py", "random.py", "json.py", "signal.py", "tqdm.py"):
+        (tmp_path / name).write_text(TRACE + f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
+    command = [sys.executable, "-m", "transformer_np", "homework", "grade", "."]
+    (tmp_path / "course.toml").write_text('exercises = ["relu"]\n')
+    command = [*command, "--course", "course.toml", "-q", "--trust", "--seconds", "5"]
+    graded = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (graded.returncode, graded.stdout.count("0 of 1")) == (0, 5), graded.stderr
+    assert not (tmp_path / "executed").exists()

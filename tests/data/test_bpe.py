@@ -188,3 +188,10 @@ def test_an_id_that_there_is_not(i):
     for method in (tokenizer.token, lambda i: tokenizer.decode([i])):
         with pytest.raises(ValueError, match=f"an id must lie in 0 … 259, got {i}"):
             method(i)
+
+
+def test_merges_that_double_are_refused_before_they_fill_the_memory():
+    doubling = [[100, 100], *([260 + i, 260 + i] for i in range(30))]  # 2³¹ bytes from less than a kilobyte
+    with pytest.raises(ValueError, match="spells a token of more than 260 bytes, longer than any piece"):
+        BPETokenizer(doubling)
+    assert len(BPETokenizer(doubling[:8])) == 268

@@ -141,6 +141,17 @@ def test_reads_label_and_text(write):
     assert read_labelled(write(b"\xef\xbb\xbfa\tb")) == [("b", "a")]
 
 
+def test_swapped_columns_and_the_names_of_columns_are_named(write):
+    with pytest.raises(ValueError, match="column has 6 different entries and the second 2, but the label"):
+        read_labelled(write("".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6))))
+    rows = "".join(f"{'good' if i % 2 else 'bad'}\ttext {i}\n" for i in range(6))
+    for names in ("label\ttext\n", "gold_label\tsentence1\tsentence2\n"):
+        with pytest.raises(ValueError, match=r"line 1: no other line has the label '\w+', so this seems"):
+            read_labelled(write(names + rows))
+    assert len(read_labelled(write("rare\ta text with words\n" + rows))) == 7  # a label, because it has a text
+    assert len(read_labelled(write("good\ttext\n" + rows))) == 7
+
+
 def error(kind, path, *parts):
     with pytest.raises(kind) as caught:
         read_labelled(path)

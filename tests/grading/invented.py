@@ -3,7 +3,7 @@
 from attacks import during
 from test_grade import BACKWARD, SOFTMAX
 
-LOADS = "import os, sys, time, fcntl, signal, threading, numpy as np\n"  # an attack when the file is loaded
+LOADS = "import os, sys, time, fcntl, signal, socket, threading, numpy as np\n"  # an attack when the file is loaded
 PIPES = """
 for fd in range(3, 64):
     try: {}
@@ -20,6 +20,144 @@ def send(content):
         try: os.write(fd, content)
         except OSError: pass
 """
+PIPE_OF = "[libc.fcntl(end, {}, {}) for end in os.pipe()]"
+BIND = "kept = socket.socket(socket.AF_UNIX)\nkept.bind('\\0left')"
+LIBRARY = "np.__file__"  # a file of the host
+
+
+def succeeds(what):
+    """A submission that ends with code 77 if an expression is true."""
+    return LOADS + LIBC + during(f"try:\n    if {what}: os._exit(77)\nexcept OSError: pass\nreturn x")
+
+
+def carries(leave, find):
+    """A submission that leaves something in the process of one exercise, and finds it in that of the next."""
+    leave = "".join(f"    {line}\n" for line in leave.splitlines())
+    return (
+        LOADS
+        + LIBC
+        + f"""
+def softmax(x, axis=-1):
+{leave}    return x
+def softmax_backward(dy, y, axis=-1):
+    try:
+        if {find}: os._exit(77)
+    except OSError: pass
+    return y * (dy - (dy * y).sum(axis, keepdims=True))
+"""
+    )
+
+
+CARRIED = {  # what the first process does, and how the next one sees it
+    "a_segment_of_system_v": ("libc.shmget(7, 4096, 0o1666)", "libc.shmget(7, 1, 0) >= 0"),
+    "a_queue_of_system_v": ("libc.msgget(7, 0o1666)", "libc.msgget(7, 0) >= 0"),
+    "semaphores_of_system_v": ("libc.semget(7, 9, 0o1666)", "libc.semget(7, 1, 0) >= 0"),
+    "a_posix_queue": ("libc.mq_open(b'/left', 66, 0o666, None)", "libc.mq_open(b'/left', 0) >= 0"),
+    "posix_memory": ("libc.shm_open(b'/left', 66, 0o666)", "libc.shm_open(b'/left', 0, 0) >= 0"),
+    "a_name_of_a_socket": (BIND, "socket.socket(socket.AF_UNIX).connect('\\0left') is None"),
+    "a_host_name": ("libc.sethostname(b'left', 4)", "os.uname().nodename == 'left'"),
+    "a_lock_of_the_host": (
+        f"os.kept = open({LIBRARY})\nfcntl.flock(os.kept, 2)", f"fcntl.flock(open({LIBRARY}), 6) is not None",
+    ),
+    "a_lease": (f"os.kept = open({LIBRARY})\nfcntl.fcntl(os.kept, 1024, 0)",
+                f"fcntl.fcntl(open({LIBRARY}), 1025) != 2"),
+    "the_time_of_a_device": (
+        "try: os.utime('/dev/null', (7, 7))\nexcept OSError: pass", "os.stat('/dev/null').st_mtime == 7",
+    ),
+    "the_mode_of_a_device": (
+        "try: os.chmod('/dev/null', 0o600)\nexcept OSError: pass", "os.stat('/dev/null').st_mode & 0o777 == 0o600",
+    ),
+    "the_time_by_an_open_file": (
+        "for number in range(3):\n    try: os.utime(number)\n    except OSError: pass",
+        "time.time() - os.stat('/dev/null').st_mtime < 5",
+    ),
+    "when_a_file_was_read": (
+        f"open({LIBRARY}).read()", f"time.time() - os.stat({LIBRARY}).st_atime < 0.5",
+    ),
+    "an_attribute": (
+        f"for file in ({LIBRARY}, '/tmp'): libc.setxattr(file.encode(), b'user.left', b'1', 1, 0)",
+        f"os.listxattr({LIBRARY}) or os.listxattr('/tmp')",
+    ),
+    "numbers_of_threads": (
+        "for _ in range(500):\n    thread = threading.Thread(target=int)\n    thread.start()\n    thread.join()",
+        "libc.gettid() > 9",
+    ),
+    "below_its_folder": (
+        "libc.umount2(b'/tmp', 2)\nos.makedirs('/tmp/left', exist_ok=True)", "os.path.exists('/tmp/left')",
+    ),
+    "priorities": (
+        "libc.setpriority(0, 0, 19)\nlibc.syscall(251, 1, 0, 3 << 13)\nlibc.sched_setaffinity(0, 8, b'\\1' * 8)",
+        "os.getpriority(0, 0) == 19",
+    ),
+    "a_process": ("if libc.fork() == 0: time.sleep(60)", "any(libc.kill(pid, 0) == 0 for pid in range(2, 300))"),
+    "a_child_of_its_parent": (  # CLONE_PARENT
+        "if libc.syscall(56, 0x8000 | 17, 0, 0, 0, 0) == 0: time.sleep(60)",
+        "any(libc.kill(pid, 0) == 0 for pid in range(2, 300))",
+    ),
+}  # fmt: skip
+REFUSED = {  # expressions that must not be true
+    "pages_of_files": f"libc.posix_fadvise(os.open({LIBRARY}, 0), 0, 0, 4) == 0",
+    "pages_paged_out": "libc.madvise(ctypes.c_void_p(id(np.exp) & ~4095), 4096, 21) == 0",
+    "pages_in_memory": "libc.mincore(ctypes.c_void_p(id(np.exp) & ~4095), 4096, bytes(9)) == 0",
+    "detached_memory": "any(libc.shmget(0, 128 << 20, 0o1666) >= 0 for _ in range(16))",
+    "many_semaphores": "any(libc.semget(0, 32000, 0o1666) >= 0 for _ in range(300))",
+    "memory_files": "libc.memfd_create(b'm', 0) >= 0 or libc.syscall(447, 0) >= 0",
+    "large_pipes": f"any(size > 65536 for size in {PIPE_OF.format(1031, '1 << 20')})",
+    "owners_of_pipes": f"0 in {PIPE_OF.format(8, 1)}",  # F_SETOWN
+    "signals_that_wait": "libc.sigqueue(1, 40, None) == 0",
+    "timers": "libc.timer_create(1, None, bytes(8)) == 0 or libc.timerfd_create(1, 0) >= 0",
+    "watches": f"libc.inotify_init() >= 0 or libc.fcntl(os.open(os.path.dirname({LIBRARY}), 0), 1026, 1) == 0",
+    "locked_memory": "libc.mlockall(1) == 0",
+    "given_pages": "libc.vmsplice(os.pipe()[1], bytes(16), 1, 8) >= 0",
+    "files_in_flight": "libc.sendmsg(0, None, 0) == 0 or ctypes.get_errno() == 14",
+    "another_root": "libc.chroot(b'/tmp') == 0 or libc.syscall(155, b'/tmp', b'/tmp') == 0",
+    "writable_again": "libc.mount(None, b'/', None, 0x1020, None) == 0 or os.mkdir('/left') is None",
+    "processes_of_the_host": "libc.mount(b'proc', b'/tmp', b'proc', 0, None) == 0",
+    "handles_of_files": "libc.open_by_handle_at(3, bytes(200), 0) >= 0 or libc.syscall(303, -100, b'/', 0, 0, 0) == 0",
+    "a_device": "libc.mknod(b'disk', 0o60666, 254 << 8) == 0",
+    "namespaces_of_others": "libc.setns(libc.pidfd_open(1, 0), 0x7E020000) == 0",
+    "a_user_again": "any(libc.unshare(kind) == 0 for kind in (0x10000000, 0x20000, 0x8000000))",
+    "root_again": "libc.setuid(0) == 0 or libc.setgroups(0, None) == 0 or libc.setresuid(0, 0, 0) == 0",
+    "capabilities": "libc.capset(b'\\x22\\x05\\x08\\x20' + bytes(4), b'\\xff' * 24) == 0",
+    "dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or libc.personality(0x400000) >= 0",
+    "a_program_by_its_loader": "os.execv('/lib64/ld-linux-x86-64.so.2', ['ld', '/bin/sh']) is None",
+    "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
+    "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
+    "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
+    "the_log_of_the_kernel": "libc.klogctl(3, bytes(100), 100) >= 0 or libc.sync() == 5",
+    "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
+}  # fmt: skip
+EXHAUSTS = {
+    "threads_with_small_stacks": (
+        LOADS + during(
+            "threading.stack_size(32768)\nfor _ in range(3000): threading.Thread(target=time.sleep, args=(60,)).start()"
+            "\nos._exit(77)"), 1, "",
+    ),
+    "long_links": (
+        LOADS + during("for i in range(10**5): os.symlink('x' * 4000, str(i))\nos._exit(77)"), 1, "",
+    ),
+    "files_without_a_name": (
+        LOADS + during("kept = []\nfor i in range(50):\n    kept.append(open('f', 'wb', 0))\n"
+                       "    kept[-1].write(bytes(4 << 20))\n    os.unlink('f')\nos._exit(77)"), 1, "",
+    ),
+    "buffers_of_sockets": (
+        LOADS + during(
+            "kept = []\nwhile True:\n    kept.append(socket.socketpair())\n    kept[-1][0].setblocking(False)\n"
+            "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
+    ),
+    "shared_pages": (
+        LOADS + "import mmap\n" + during("kept = [mmap.mmap(-1, 256 << 20) for _ in range(16)]\n"
+                                         "for part in kept: part.write(bytes(1) * (256 << 20))\nos._exit(77)"), 1, "",
+    ),
+    "closes_its_way_back": (
+        LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",
+    ),
+    "code_of_the_limit": (LOADS + during("os._exit(137)"), 1, "SIGKILL"),
+    "names_that_are_not_there": (
+        LOADS + during("for i in range(10**9):\n    try: os.stat(f'/packages/{i}')\n    except OSError: pass"),
+        1, "timed out",
+    ),
+}  # fmt: skip
 INVENTED = {
     "packets": (LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 2, ""),
     "no_blocking": (LOADS + PIPES.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
@@ -70,13 +208,13 @@ INVENTED = {
         LOADS + "signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n" + during("while True: pass"), 1, "timed out",
     ),
     "low_priority": (
-        LOADS + "os.nice(19)\nos.sched_setaffinity(0, {0})\n" + during("while True: pass"), 1, "timed out",
+        LOADS + "os.nice(19)\nos.sched_setaffinity(0, {0})\n" + during("while True: pass"), 0, "not permitted",
     ),
     "sleeps": (during("import time\ntime.sleep(10**6)"), 1, "timed out"),
     "loads_for_ever": ("import time\ntime.sleep(10**6)\n" + SOFTMAX, 0, "timed out while loading"),
     "kill_the_keeper": (
         LOADS + "for number in range(1, 65):\n    for pid in (1, -1, 2, os.getppid()):\n"
-        "        try: os.kill(pid, number)\n        except OSError: pass\n" + SOFTMAX, 0, "",
+        "        try: os.kill(pid, number)\n        except OSError: pass\n" + SOFTMAX, 1, "",
     ),
     "limits_of_the_keeper": (
         "import resource\nfor what in range(16):\n    try: resource.prlimit(1, what, (0, 0))\n"
@@ -125,7 +263,7 @@ INVENTED = {
     "close_all": (LOADS + "os.closerange(0, 10**6)\n" + SOFTMAX, 0, "ended"),
     "other_pipe": (LOADS + "r, w = os.pipe()\nfor fd in range(3, 60):\n    os.dup2(w, fd)\n" + SOFTMAX, 0, ""),
     "at_exit": ("import atexit, os\natexit.register(os._exit, 77)\n" + SOFTMAX + BACKWARD, 2, ""),
-    "aborts": ("import os\n" + during("os.abort()"), 1, "SIGABRT"),
+    "aborts": ("import os\n" + during("os.abort()"), 1, "SIG"),
     "stops_itself": ("import os, signal\n" + during("os.kill(os.getpid(), signal.SIGSTOP)\nos.abort()"), 1, ""),
     "wrong_code": (
         "def softmax(x, axis=-1): return x\nsoftmax.__code__ = softmax.__code__.replace(co_code=b'\\x64\\xff' * 40)\n"
@@ -173,7 +311,7 @@ INVENTED = {
     "warnings_as_errors": ("import warnings\nwarnings.simplefilter('error')\n" + SOFTMAX + BACKWARD, 2, ""),
     "splice": (
         LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + PIPES.format("os.splice(r, fd, 4000)")),
-        1, "disturbed",
+        1, "",
     ),
     "pipes_of_the_keeper": (
         LOADS + LIBC + during("keeper = libc.syscall(434, 1, 0)\nfor fd in range(64):\n"
@@ -184,9 +322,6 @@ INVENTED = {
         + "class Part(ctypes.Structure):\n    _fields_ = [('a', ctypes.c_void_p), ('n', ctypes.c_size_t)]\n"
         "here = ctypes.create_string_buffer(8)\nto, of = Part(ctypes.addressof(here), 8), Part(id(os), 8)\n"
         + during("if libc.process_vm_readv(1, ctypes.byref(to), 1, ctypes.byref(of), 1, 0) > 0: os._exit(77)"), 1, "",
-    ),
-    "shared_memory_of_system_v": (
-        LOADS + LIBC + "assert libc.shmget(7, 100, 0o3666) >= 0\n" + SOFTMAX, 1, "",  # 0o3000: it must be new
     ),
     "mounts": (
         LOADS + LIBC + during("if libc.mount(b'n', b'/tmp', b'tmpfs', 0, 0) == 0 or libc.chroot(b'/tmp') == 0: "
@@ -199,7 +334,7 @@ INVENTED = {
         LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\n"
         "page.write(bytes.fromhex('b802000000cd80c3'))\n"
         "fork = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
-        + during("if fork() > 0: os._exit(77)\nreturn x"), 1, "SIGSYS",
+        + during("if fork() > 0: os._exit(77)\nreturn x"), 1, "",
     ),
     "many_signals": (LOADS + during("while True: os.kill(1, signal.SIGCHLD)"), 1, "timed out"),
     "another_clock": (
@@ -251,5 +386,8 @@ INVENTED = {
         "threading.Thread(target=late).start()\n" + SOFTMAX, 0, "",
     ),
 }  # fmt: skip
+INVENTED |= EXHAUSTS
+INVENTED |= {name: (carries(*parts), 1, "") for name, parts in CARRIED.items()}
+INVENTED |= {name: (succeeds(what), 1, "") for name, what in REFUSED.items()}
 # these disturb their own process at a moment that the machine decides, and may still earn their right softmax_backward
 BY_CHANCE = {"threads_at_the_end", "small_and_not_blocking"}

@@ -10,6 +10,7 @@ from transformer_np.grading.copies import LIBRARY, alike, answers_in, matrix, pu
 from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.stubs import stub_file
 
 NORM = """
 import numpy as np
@@ -131,3 +132,21 @@ def test_a_column_a_matrix_and_a_page(tmp_path):
     for name in rows:  # students do not read about each other
         for ending in ("md", "html"):
             assert "alike" not in (reports / f"{name}.{ending}").read_text()
+
+
+@pytest.mark.parametrize("name", ["AddNorm", "EncoderBlock"])
+def test_what_every_student_is_given_is_no_copy(name):
+    handout = stub_file([all_exercises()[name]])
+    exercise = all_exercises()[name]
+    assert exercise.given or name not in handout
+    begun = handout.replace("raise NotImplementedError", "return self.norm(x)", 1)
+    assert found_in(ada=handout, ben=handout, eve=handout.replace("self", "me")) == []
+    assert found_in(ada=begun, ben=handout) == []
+    assert "__init__" not in answers_in({"a.py": begun.encode()}, [name])[name].text
+
+
+def test_the_methods_that_students_write_are_compared():
+    name = "AddNorm"
+    body = inspect.getsource(all_exercises()[name].reference)
+    own = "import numpy as np\n" + body.replace("self", "this")
+    assert ("AddNorm", "ada", "ben") in pairs(found_in(ada=own, ben=own.replace("this", "me")))

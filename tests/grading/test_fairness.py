@@ -11,12 +11,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, children_of, command, grade, hand_in, parse, rows_of, wait_until
+from test_grade import (
+    BACKWARD,
+    PATIENT,
+    SOFTMAX,
+    TWO,
+    children_of,
+    command,
+    grade,
+    hand_in,
+    lines_of,
+    parse,
+    rows_of,
+    wait_until,
+)  # fmt: skip
 
 from transformer_np.grading import judges
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.keeper import Stopped
+from transformer_np.grading.sandbox.limits import TRUSTED
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
@@ -89,8 +103,8 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2, trust=True)
     thread = threading.Thread(target=run_until_stopped, args=(grading,))
     thread.start()
-    wait_until((tmp_path / "grades_reports" / "ada.json").exists)
-    assert not (tmp_path / "grades_reports" / "zoe.json").exists()
+    results = tmp_path / "grades_records" / "results.jsonl"
+    wait_until(lambda: results.exists() and len(lines_of(results)) == 3)  # of ada: two exercises, and her answers
     grading._stop.set()  # as Ctrl-C does
     thread.join(20)
     assert not thread.is_alive()
@@ -126,7 +140,7 @@ def test_a_given_seed_repeats_a_grading(tmp_path):
     again = Grading(folder, tmp_path / "b.csv", TWO, limits=PATIENT, seed=first.seed, trust=True)
     again.run()
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-    for name in ("eve.md", "eve.json", "overview.md", "run.json"):
+    for name in ("eve.md", "eve.html", "overview.md", "run.json"):
         assert (tmp_path / "a_reports" / name).read_text() == (tmp_path / "b_reports" / name).read_text()
 
 
@@ -195,7 +209,7 @@ def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5, trust=True)
     grading.run()
-    first, second = grading.tasks
+    first, second = (grading._task(name, 5) for name in TWO.points)
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
     assert not given & right
@@ -274,7 +288,7 @@ def test_files_that_take_long_to_load_are_limited_as_a_whole():
 @pytest.fixture
 def unprotected(monkeypatch):
     """A system without bubblewrap."""
-    monkeypatch.setattr(keeper, "bubblewrap", list)
+    monkeypatch.setattr(keeper, "bubblewrap", lambda: ([], TRUSTED))
 
 
 @pytest.mark.long
@@ -296,11 +310,11 @@ def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
     grading.try_walls()
-    monkeypatch.setattr(keeper, "bubblewrap", list)
+    monkeypatch.setattr(keeper, "bubblewrap", lambda: ([], TRUSTED))
     (got,) = grading.run()
     assert got.points(TWO) == 0
     assert "a wall that stood at the start is missing: bubblewrap" in got.remarks[0]
-    assert not (tmp_path / "grades_reports" / "ada.json").exists()  # the next grading tries it again
+    assert not (tmp_path / "grades_records" / "results.jsonl").exists()  # the next grading tries it again
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------
@@ -338,7 +352,7 @@ def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     folder = hand_in(tmp_path / "in", {"zoe": code})
     arguments = command(folder, tmp_path / "grades.csv")
     if walls != "all":
-        patch = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
+        patch = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = lambda: ([], 0)\n"
         arguments[2] = patch + arguments[2]
     process = subprocess.Popen(
         arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}

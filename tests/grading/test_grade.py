@@ -23,7 +23,7 @@ from transformer_np.grading.report import overview
 from transformer_np.grading.run import Grading
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.session import Limits
-from transformer_np.grading.submissions import find_submissions, read_submission
+from transformer_np.grading.submissions import find_submissions, read_entry
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
 from transformer_np.homework.judging.judge import Verdict
@@ -213,7 +213,8 @@ def test_the_table_and_the_reports(among):
     assert list(rows["ada"]) == [
         "student", "points", "points possible", "percent", "softmax", "softmax_backward", "remarks",
     ]  # fmt: skip
-    assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", ""]
+    same = "the same file as =1+1 (=1+1.py)"
+    assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", same]
     assert list(rows["ben"].values()) == ["ben", "1", "2", "50.0", "1", "0", ""]
     assert "'=1+1" in (root / "grades.csv").read_text()
     report = (root / "grades_reports" / "ben.md").read_text()
@@ -329,7 +330,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
 @pytest.mark.long
 def test_a_folder_of_files_is_one_submission(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\n"})
+    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\nrelu = 3\n"})
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
     grades = grade(folder, tmp_path / "grades.csv")
     assert grades["fay"].points(TWO) == 2
@@ -342,7 +343,10 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
 @pytest.mark.long
 def test_a_file_that_does_not_end_leaves_the_others(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\n"})
+    hand_in(
+        folder / "fay",
+        {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\nrelu = 3\n"},
+    )
     (got,) = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3)).values()
     assert got.points(TWO) == 2
     assert got.remarks == ("z.py timed out while loading",)
@@ -354,7 +358,7 @@ def test_names_that_meet(tmp_path):
     hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
     (folder / "notes.txt").write_text("")
     (folder / "nothing").mkdir()
-    assert [name for name, _ in find_submissions(folder)] == ["ada", "ada.py"]
+    assert [path.name for path in find_submissions(folder)] == ["ada", "ada.py"]
     grades = grade(folder, tmp_path / "grades.csv")
     assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
     assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2
@@ -393,7 +397,7 @@ def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
 
 def test_too_many_files(tmp_path):
     folder = hand_in(tmp_path / "in", {f"f{i:03}": "" for i in range(120)})
-    handed_in = read_submission("x", folder)
+    handed_in = read_entry(folder)
     assert len(handed_in.files) == 100
     assert "only the first 100" in handed_in.remarks[-1]
 
@@ -462,18 +466,23 @@ def test_only_what_changed_is_graded_again(tmp_path):
     again.run()
     assert again.seed != first.seed
     assert (again.reused, out.read_text()) == (2, table)
-    hand_in(folder, {"ben": HONEST["ada"]})
-    (tmp_path / "grades_reports" / "ada.json").write_text('{"key": ')  # half a file
+    hand_in(folder, {"ben": HONEST["ada"] + "# mine"})
+    with (tmp_path / "grades_records" / "results.jsonl").open("a") as file:
+        file.write('{"key": ')  # half a line
     third = Grading(folder, out, TWO, limits=PATIENT, trust=True)
     third.run()
-    assert third.reused == 0
+    assert (third.reused, len(third.attempts)) == (2, 3)  # ada's and ben's first
     same_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed, trust=True)
     same_seed.run()
-    assert same_seed.reused == 2
+    assert same_seed.reused == 1
     assert rows_of(out)["ben"]["points"] == "2"
     other_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed + 1, trust=True)
     other_seed.run()
     assert other_seed.reused == 0
+
+
+def lines_of(path):
+    return [line for line in map(json.loads, path.read_text().splitlines()) if "records of" not in line]
 
 
 def command(folder, out):
@@ -496,7 +505,7 @@ def command(folder, out):
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
 def test_a_run_that_is_broken_off(tmp_path, ending):
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": "while True: pass\n"}), tmp_path / "grades.csv"
-    record = tmp_path / "grades_reports" / "ada.json"
+    record, hand_ins = (tmp_path / "grades_records" / name for name in ("results.jsonl", "hand-ins.jsonl"))
     process = subprocess.Popen(command(folder, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until(record.exists)
@@ -512,13 +521,15 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
     assert not out.exists()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
-    assert json.loads(record.read_text())["seed"] == seed
+    assert [line["seed"] for line in lines_of(hand_ins)] == [seed, seed]
+    finished = [line["key"] for line in lines_of(record)]
     hand_in(folder, {"zoe": ""})
-    finished = record.stat().st_mtime_ns
     subprocess.run(command(folder, out), check=True, capture_output=True)
-    assert record.stat().st_mtime_ns == finished
+    assert [line["key"] for line in lines_of(record)][: len(finished)] == finished
+    assert not {*finished} & {line["key"] for line in lines_of(record)[len(finished) :]}
     assert [row["points"] for row in rows_of(out).values()] == ["1", "0"]
-    assert json.loads((tmp_path / "grades_reports" / "zoe.json").read_text())["seed"] != seed
+    *_, ada, zoe, new = lines_of(hand_ins)
+    assert ada["seed"] == zoe["seed"] == seed != new["seed"]
 
 
 def children_of(pid):

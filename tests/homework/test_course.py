@@ -10,8 +10,8 @@ from transformer_np import cli
 from transformer_np.grading.formats import FORMATS
 from transformer_np.grading.report import class_results, overview, student_report
 from transformer_np.grading.run import Grade
-from transformer_np.homework import all_exercises
-from transformer_np.homework.course import CourseError, default_course, parse_course
+from transformer_np.homework import all_exercises, check
+from transformer_np.homework.course import CourseError, default_course, parse_course, read_course
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.path import chosen
 
@@ -305,7 +305,56 @@ def test_gradescope_grades_one_submission_of_several_files(call, tmp_path):
         "from helper import sign\n\n\ndef relu(x):\n    return x * sign(x)\n", encoding="utf-8"
     )
     (folder / "helper.py").write_text("def sign(x):\n    return x > 0\n", encoding="utf-8")
-    (tmp_path / "relu.toml").write_text('exercises = ["relu"]', encoding="utf-8")
+    (tmp_path / "relu.toml").write_text(GRADESCOPE, encoding="utf-8")
+    about = {"id": 4, "created_at": "2026-06-13T08:00:00.365935-07:00", "previous_submissions": []}
+    (tmp_path / "submission_metadata.json").write_text(json.dumps(about))
     code, _, _ = call("grade", "submission", "--course", "relu.toml", "--format", "gradescope", "--seed", "1")
     assert code == 0
-    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["score"] == 1
+    result = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    tests = {test.pop("name"): (test.pop("output"), test)[1] for test in result["tests"]}
+    assert result == {
+        "score": 1.5, "output": "2 days late (submission_metadata.json): 50 % of the points", "output_format": "text",
+        "tests": result["tests"],
+    }  # fmt: skip
+    same = {"output_format": "text", "visibility": "visible"}
+    assert tests == {
+        "softmax": {"score": 0.0, "max_score": 2.4, "status": "failed", **same},
+        "softmax (extended)": {"score": 0.0, "max_score": 0, "status": "failed", **same},
+        "relu": {"score": 1.2, "max_score": 2.4, "status": "passed", **same},
+        "relu (extended)": {"score": 0.3, "max_score": 0, "status": "passed", **same},
+    }
+
+
+@pytest.mark.parametrize("text", ["exercises = ['relu']", "title = 'A'\r\nexercises = ['relu']\r\n"])
+def test_a_byte_order_mark_of_an_editor_is_no_part_of_a_course(text, call, tmp_path):
+    (tmp_path / "windows.toml").write_bytes(text.encode("utf-8-sig"))
+    assert list(read_course(tmp_path / "windows.toml").points) == ["relu"]
+    assert call("start", "work", "--course", "windows.toml")[0] == 0
+    assert list(read_course(tmp_path / "work" / "course.toml").points) == ["relu"]
+
+
+GRADESCOPE = """
+exercises = ["softmax", "relu"]
+core = 0.8
+deadline = 2026-06-12T12:00:00Z
+[points]
+softmax = 3
+relu = 3
+[late]
+per_day = 25
+"""
+
+
+def test_points_for_the_lecture_follow_its_cases_alone():
+    """Two answers that are right in 4 of 5 of the lecture's cases, and differ in the extended ones."""
+    course = parse_course(SPLIT.replace("[points]", "partial = true\n[points]"))
+    worse, better = (Verdict("softmax", "wrong value", "", share=share, core_share=0.8) for share in (0.57, 0.86))
+    assert {graded(course, verdict)[0].points(course) for verdict in (worse, better)} == {3 * 0.8}
+
+
+@pytest.mark.parametrize("name", ["softmax", "cross_entropy"])
+def test_the_share_of_the_lectures_cases(name):
+    exercise = all_exercises()[name]
+    verdict = check(name, exercise.variant({next(iter(exercise.mistakes))}), quiet=True, seed=1)
+    assert 0 <= verdict.core_share < 1
+    assert check(name, exercise.reference, quiet=True).core_share == 1

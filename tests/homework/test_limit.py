@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,3 +195,26 @@ def test_a_profiler_works_after_a_limit_in_a_thread():
         sys.setprofile(None)
     """
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+STAYS = """
+import atexit, os, subprocess, sys, threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+atexit.register(time.sleep, 1000)
+child = "import os, time\\nif os.fork() == 0:\\n    print(os.getpid(), file=open('pid', 'w'), flush=True)\\n"
+child += "    time.sleep(1000)"
+subprocess.run([sys.executable, "-c", child], start_new_session=True)
+while not (os.path.exists("pid") and open("pid").read().endswith("\\n")): time.sleep(0.01)
+def relu(x):
+    return x * (x > 0)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a detached process has no parent")
+def test_what_a_file_leaves_behind_ends_with_the_command(tmp_path):
+    (tmp_path / "homework.py").write_text(STAYS)
+    command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "relu"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "relu: right.\n"), done.stderr
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

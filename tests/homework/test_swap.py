@@ -245,5 +245,7 @@ def test_training_stops_where_an_answer_crashes(few_pairs, everything_is_restore
 
 @pytest.mark.long
 def test_training_stops_at_a_loss_that_is_not_finite(few_pairs, everything_is_restored):
-    with pytest.raises(TrainingCrash, match=r"step 1: TrainingError: the loss is nan"):
+    with pytest.raises(TrainingCrash, match=r"step 1: TrainingError: the loss is nan") as stopped:
         train_both({"softmax": lambda x, axis=-1: x * np.nan}, steps=3)
+    assert "learning rate" not in str(stopped.value)
+    assert "With the library's functions the loss of this step is" in str(stopped.value)

@@ -134,6 +134,13 @@ WRONG = {
     "it has no mistakes": ('mistakes="""', 'mistakes="""""" and """'),
     "begin with the plain one": ('Case("", (x,)', 'Case("b", (x,)'),
     "uses HALF of this file": ("def scaled(x, axis=-1)", "HALF = 0.5\n\n\ndef scaled(x, axis=-1, by=HALF)"),
+    "its results are exact draws of a generator": (
+        "    sizes = draw_sizes(rng",
+        "    return [Case('', (rng.normal(size=(3, 4, 5)),), {'rng': rng})]\n    sizes = draw_sizes(rng",
+        "def scaled(x, axis=-1", "def scaled(x, axis=-1, rng=None", "    return x / np.abs(x).max(",
+        "    x = x * (rng.random(x.shape) < 0.5) if rng else x\n    return x / np.abs(x).max(",
+    ),
+    "'along the last axis only' raises IndexError in every case": ("axis=axis -> axis=-1", "axis=axis -> axis=[][0]"),
     "its reference changes x": ("    return x / np.abs(x).max(axis", "    x *= 1.5\n    return x / np.abs(x).max(axis"),
 }  # fmt: skip
 
@@ -141,10 +148,12 @@ WRONG = {
 @pytest.mark.long
 @pytest.mark.parametrize("told", WRONG)
 def test_what_is_wrong_is_said(own, told):
-    file, (old, new) = own / "scaled.py", WRONG[told]
+    file, (*edits,) = own / "scaled.py", WRONG[told]
     text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new, 1)
+    file.write_text(text, encoding="utf-8")
     said = found(own)
     assert any(told in problem for problem in said), said
 
@@ -243,3 +252,63 @@ def test_a_students_file_in_the_same_folder_is_no_sheet(own):
     with exercises_in(own):
         verdict = check("scaled", load(own / "homework.py").answers["scaled"], quiet=True)
     assert "return x / y" in verdict.message
+
+
+MASKED = '''
+import numpy as np
+
+from transformer_np.homework.exercise import Case, Exercise, Result, draw_sizes
+
+
+def masked_mean(x, mask):
+    """The mean over the positions that a mask shows; True hides.
+
+    y = sum(x where shown) / number shown,  x (B, T), mask (B, T)  ->  y (B,)
+    """
+    return np.where(mask, 0, x).sum(1) / (~mask).sum(1)
+
+
+def cases(rng):
+    sizes = draw_sizes(rng, "B T", least=4)
+    mask = rng.random((sizes["B"], sizes["T"])) < 0.4
+    mask[:, 0] = False
+    return [Case("", (rng.normal(size=mask.shape), mask), sizes=sizes)]
+
+
+def plain(x, mask):
+    shown = np.logical_not(mask).astype(float)
+    return (x * shown).mean(axis=1) / shown.mean(axis=1)
+
+
+EXERCISES = [
+    Exercise(
+        reference=masked_mean,
+        results=(Result("y", "B"),),
+        cases=cases,
+        answer=plain,
+        hints=("How many positions count?", "sum / number shown", "np.where"),
+        difficulty=1,
+        section="",
+        mistakes="""
+- hidden for shown:  x * shown -> x * mask
+  The hidden positions are averaged.
+""",
+    )
+]
+'''
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["(x * ~mask).mean(1)", "(~mask).mean(1)", "x.mean(1) / (~mask).mean(1)", "(x + ~mask).mean(1) / (~mask).mean(1)"],
+)
+def test_no_message_quotes_the_private_answer(wrong, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "masked_mean.py").write_text(MASKED, encoding="utf-8")
+    with exercises_in(tmp_path / "mine"):
+        said = check("masked_mean", eval(f"lambda x, mask: {wrong}"), quiet=True, seed=3).message
+    assert "logical_not" not in said
+    assert "A right answer with one part changed gives your numbers." in said
+    with exercises_in(tmp_path / "mine"):
+        hidden = check("masked_mean", lambda x, mask: (x * mask).mean(1) / (~mask).mean(1), quiet=True, seed=3).message
+    assert "The hidden positions are averaged." in hidden

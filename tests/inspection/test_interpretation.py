@@ -1,10 +1,17 @@
-"""Logits by layer, attention rollout, ablation of heads."""
+"""Logits by layer, attention rollout, ablation of heads, and who wrote a word."""
 
 import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.inspection import attention_rollout, head_ablation, logits_by_layer
+from transformer_np.inspection import (
+    attention_rollout,
+    attribution,
+    contributions,
+    head_ablation,
+    logits_by_layer,
+    measured,
+)  # fmt: skip
 from transformer_np.inspection.samples import small_model
 from transformer_np.layers import Linear
 
@@ -12,6 +19,7 @@ MODELS = {
     "Transformer": {"tgt_vocab_size": 11},
     "Transformer, norm first": {"tgt_vocab_size": 11, "norm_first": True},
     **{"T5": {"vocab_size": 11}, "GPT": {}, "Llama": {}, "Bert": {"num_classes": None}, "TransformerXL": {}},
+    "TransformerXL, norm first": {"norm_first": True},
 }
 
 
@@ -29,12 +37,12 @@ def test_logits_by_layer(name, rng):
     with model.evaluating():
         run = model.mlm_logits if name == "Bert" else model
         expected = run(*inputs)
-        np.testing.assert_allclose(logits[-1], expected[0] if name == "TransformerXL" else expected)
+        np.testing.assert_allclose(logits[-1], expected[0] if name.startswith("TransformerXL") else expected)
         states = []
         with model.replacing(f"{stack}.0", lambda out: states.append(out) or out):
             with model.replacing(f"{stack}.1", lambda out: states[-1]):  # the model without its last block
                 shorter = run(*inputs)
-        np.testing.assert_allclose(logits[1], shorter[0] if name == "TransformerXL" else shorter)
+        np.testing.assert_allclose(logits[1], shorter[0] if name.startswith("TransformerXL") else shorter)
     assert not np.allclose(logits[0], logits[1])
     assert "forward" not in vars(getattr(model, stack)[0])
 
@@ -79,3 +87,143 @@ def test_head_ablation(rng):
 def test_head_ablation_of_a_model_without_attention():
     with pytest.raises(ValueError, match="model must have attention layers, Linear has none"):
         head_ablation(Linear(2, 3), lambda: 0.0)
+
+
+# --- who wrote this word? --------------------------------------------------------------------------------------------
+
+
+def drawn(name, rng):
+    """A model whose biases and norms are random too, with one text for it."""
+    model = model_named(name)
+    for parameter in model.parameters():
+        parameter.data = parameter.data + 0.2 * rng.normal(size=parameter.shape)
+    inputs = tuple(rng.integers(3, 11, (1, 5)) for _ in range(1 + hasattr(model, "decoder")))
+    return model.eval(), inputs
+
+
+def logits_of(model, inputs):
+    logits = model.mlm_logits(*inputs) if hasattr(model, "mlm_head") else model(*inputs)
+    return (logits[0] if isinstance(logits, tuple) else logits)[0]  # (T, V)
+
+
+LINEAR = [name for name in MODELS if name != "Bert"]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_contributions_add_up_to_the_logit(name, rng):
+    model, inputs = drawn(name, rng)
+    logits = logits_of(model, inputs)
+    for position in (0, 2, -1):
+        one, two = (contributions(model, inputs, target, position) for target in (7, (7, 4)))
+        assert one.total == pytest.approx(logits[position, 7], abs=1e-10)
+        assert two.total == pytest.approx(logits[position, 7] - logits[position, 4], abs=1e-10)
+    assert all(len(values) == 3 and np.abs(values).min() > 1e-6 for values in one.heads.values())
+    assert not model.training and not model.keeping
+    assert all("forward" not in vars(module) for _, module in model.named_modules())
+
+
+def test_contributions_are_those_of_each_part(rng):
+    """Taken away where nothing later reacts, a part takes its contribution along: the last norm's scale is held fixed,
+    and the last feed-forward network writes what it wrote."""
+    model, inputs = drawn("GPT", rng)
+    found = contributions(model, inputs, 7)
+    norm, kept = model.norm, {}
+
+    def fixed(x):
+        x = x - x.mean(axis=-1, keepdims=True)
+        scale = kept.setdefault("scale", 1 / np.sqrt((x**2).mean(axis=-1, keepdims=True) + norm.eps))
+        return x * scale * norm.gamma.data + norm.beta.data
+
+    norm.forward = fixed
+    with model.replacing("blocks.1.feed_forward", lambda z: kept.setdefault("wrote", z)):
+        assert logits_of(model, inputs)[-1, 7] == pytest.approx(found.total, abs=1e-10)
+        for head in range(3):
+
+            def off(concat, head=head):
+                concat[..., head * 4 : head * 4 + 4] = 0
+                return concat
+
+            with model.replacing("blocks.1.attention.concat", off):
+                after = logits_of(model, inputs)[-1, 7]
+            assert found.total - after == pytest.approx(found.heads["blocks.1.attention"][head], abs=1e-10)
+    with model.replacing("blocks.1.feed_forward", np.zeros_like):
+        after = logits_of(model, inputs)[-1, 7]
+    assert found.total - after == pytest.approx(found.feed_forwards["blocks.1.feed_forward"], abs=1e-10)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_attribution_is_the_slope_of_what_is_measured(name, rng):
+    """Scaling a part by 1 − ε changes the score by ε times its attribution; the gradients are left alone."""
+    model, inputs = drawn(name, rng)
+    for parameter in model.parameters():
+        parameter.grad = np.full(parameter.shape, 0.5)
+    other = tuple(rng.integers(3, 11, array.shape) for array in inputs)
+    eps = 1e-6
+    for patch in (None, other):
+        estimate = attribution(model, inputs, (7, 4), patch, position=2)
+        assert estimate.score == pytest.approx(logits_of(model, inputs)[2, 7] - logits_of(model, inputs)[2, 4])
+        assert {path for path in estimate.positions} == {*estimate.heads, *estimate.feed_forwards}
+        for path, values in {**estimate.heads, **estimate.feed_forwards}.items():
+            value, heads = (f"{path}.concat", 3) if path in estimate.heads else (path, 1)
+            new = {}
+            if patch is not None:
+                with model.replacing(value, lambda z, new=new: new.setdefault("z", z)):
+                    logits_of(model, patch)
+            for head in range(heads):
+
+                def nudged(z, head=head, heads=heads, new=new):
+                    width = z.shape[-1] // heads
+                    part = slice(head * width, (head + 1) * width)
+                    z[..., part] += eps * (new["z"][..., part] - z[..., part] if new else -z[..., part])
+                    return z
+
+                with model.replacing(value, nudged):
+                    logits = logits_of(model, inputs)
+                slope = (logits[2, 7] - logits[2, 4] - estimate.score) / eps
+                assert np.atleast_1d(values)[head] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+                assert np.sum(estimate.positions[path], axis=-1) == pytest.approx(values)
+    assert all((parameter.grad == 0.5).all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", ["GPT", "Transformer", "Bert"])
+def test_measured_is_what_one_finds_by_switching_off(name, rng):
+    model, inputs = drawn(name, rng)
+    found = measured(model, inputs, 7, position=1, batch_size=4)
+    alone = head_ablation(model, lambda: logits_of(model, inputs)[1, 7])
+    assert found.score == pytest.approx(alone.baseline)
+    for path, changes in alone.changes.items():
+        np.testing.assert_allclose(found.heads[path], changes, atol=1e-12)
+    for path, change in found.feed_forwards.items():
+        with model.replacing(path, np.zeros_like):
+            assert change == pytest.approx(logits_of(model, inputs)[1, 7] - found.score, abs=1e-12)
+    same = measured(model, inputs, 7, other=inputs)
+    assert all(np.abs(values).max() < 1e-12 for values in [*same.heads.values(), *same.feed_forwards.values()])
+
+
+def test_measured_patches_from_other_inputs(rng):
+    model, inputs = drawn("Llama", rng)
+    other = tuple(rng.integers(3, 11, array.shape) for array in inputs)
+    found = measured(model, inputs, 7, other)
+    values = []
+    with model.replacing("blocks.1.feed_forward", lambda z: values.append(z) or z):
+        logits_of(model, other)
+    with model.replacing("blocks.1.feed_forward", lambda z: values[0]):
+        change = logits_of(model, inputs)[-1, 7] - found.score
+    assert found.feed_forwards["blocks.1.feed_forward"] == pytest.approx(change, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda m, x: contributions(m, np.zeros((2, 5), int), 3), ValueError, "one text"),
+        (lambda m, x: contributions(m, x, 99), ValueError, "target"),
+        (lambda m, x: attribution(m, x, (1, 2, 3)), ValueError, "an id or a pair"),
+        (lambda m, x: measured(m, x, 3, other=np.ones((1, 3), int)), ValueError, "equal length"),
+        (lambda m, x: attribution(Linear(3, 4), x, 3), ValueError, "has none"),
+        (lambda m, x: contributions(small_model("Bert"), x, 3), TypeError, "Bert"),
+    ],
+)
+def test_questions_that_have_no_answer(call, error, message, rng):
+    model, inputs = drawn("GPT", rng)
+    with pytest.raises(error, match=message):
+        call(model, inputs)

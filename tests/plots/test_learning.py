@@ -82,6 +82,13 @@ def test_loss_curves():
     assert (axes.get_ylabel(), axes.get_ylim()[0]) == ("loss (nats per sentence)", 0)
 
 
+def test_the_names_of_curves_are_shown_as_they_are():
+    names = [r"a$\frac{$", "_baseline", "$x$", "a_b"]
+    figure = plots.loss_curves({name: [2.0, 1.0] for name in names})
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == names
+    assert png(figure)  # no name is read as a formula
+
+
 @pytest.mark.parametrize("losses", [{}, {"a": []}, {"a": [[1.0]]}])
 def test_loss_curves_of_nothing(losses):
     with pytest.raises(ValueError, match="losses"):

@@ -540,7 +540,7 @@ def test_the_bound_of_the_sentence_settings(text_folder):
 def test_embed(capsys, text_folder):
     sentences = ["a dog barks", "the train is late " * 3, "a  dog\nbarks"]
     code, out, err = call(capsys, "embed", "--model", text_folder, *sentences)
-    assert (code, err) == (0, "sentence 2 has 14 tokens: only the first 9 are used\n")
+    assert (code, err) == (0, "sentence 2 is too long for the model: its last 5 tokens are ignored\n")
     header, numbers, *rows = out.splitlines()
     assert header == "cosine similarity" and numbers.split() == ["1", "2", "3"]
     similarities = np.array([row.split()[1:4] for row in rows], float)

@@ -102,7 +102,30 @@ def test_unknown_words_and_long_sources():
 
 def test_at_most_two_lines_the_most_important_ones():
     found = advice(replace(OVERFITTING, baseline=1.0, unknown=0.2, longer=(7, 12)))
-    assert [line.split()[0] for line in found] == ["little", "overfitting:"]
+    assert [line.split()[0] for line in found] == ["overfitting:", "20%"]
+
+
+def test_never_two_lines_about_the_steps():
+    """Few validations of a small text: the training loss falls to the end, the validation loss has long risen."""
+    small = replace(FALLING, validation=[(100, 3.04), (200, 4.1), (300, 5.27)], kept=100, right=None)
+    only(small, r"^overfitting: since step 100 .* from 3\.04 to 5\.27")
+    only(replace(small, baseline=3.1), "^overfitting")
+    flat = replace(small, validation=[(100, 3.04), (200, 3.05), (300, 3.05)])  # neither rises enough nor falls
+    assert advice(flat) == []
+
+
+def test_the_weights_that_are_kept_are_judged():
+    """They have learned something, although the last ones are no better than the frequencies of the targets."""
+    only(replace(OVERFITTING, baseline=1.7), "^overfitting")
+    good = replace(OVERFITTING, validation=[(100, 0.5), (400, 0.01), (1000, 0.2)])
+    assert advice(replace(good, right=None)) == []
+    assert advice(replace(good, kept=1000))
+
+
+def test_silent_where_nothing_is_left_to_gain():
+    """A text of one character: no share of right answers is measured, and the loss is almost 0."""
+    nothing = [(step, loss / 150) for step, loss in FALLING.validation]  # 0.01 at the end
+    assert advice(replace(FALLING, validation=nothing, baseline=0.0, right=None)) == []
 
 
 def test_what_is_measured_in_a_run(tmp_path):

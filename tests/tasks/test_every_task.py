@@ -29,9 +29,17 @@ FILES = {
 CASES = {
     "translate": {"pairs": "pairs", **ENCODER, "label_smoothing": 0.3, "lr": 0.01},
     "gpt": {"text": "text", **SIZES, "block_size": 7, "head": "untied", "bias": "yes", "clip": 0.3, "lr": 0.01},
-    "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "lr": 0.01},
+    "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "optimizer": "muon"},
     "mlm": {"text": "text", **ENCODER, "weight_decay": 0.3},
-    "xl": {"text": "text", **SIZES, "segment_len": 4, "mem_len": 3, "eval_mem_len": 7, "norm": "pre"},
+    "xl": {
+        "text": "text",
+        **SIZES,
+        "segment_len": 4,
+        "mem_len": 3,
+        "eval_mem_len": 7,
+        "norm": "pre",
+        "optimizer": "muon",
+    },
     "t5": {"tasks": "spans", "text": "text", **SIZES, "d_head": 3, "block_size": 16, "vocab_size": 280},
     "word2vec": {"text": "text", "batch_size": 20, "d_model": 6, "window": 3, "min_count": 1, "subsample": 0.01},
 }
@@ -322,6 +330,16 @@ def test_two_processes_killed_at_random_moments(kind, here):
     longest = 2 * whole.trainer.history.seconds + 0.2
     killed_until_done(kind, here / "killed", how, 6, np.random.default_rng(), longest)
     assert state(here / "killed") == state(here / "whole")
+
+
+@every_task
+def test_a_run_whose_description_names_no_optimizer_is_adamws(kind, here):
+    train(kind, here / "run")
+    path = here / "run" / runs.DESCRIPTION
+    description = json.loads(path.read_text(encoding="utf-8"))
+    if description["options"].pop("optimizer", None) is not None:
+        path.write_text(json.dumps(description), encoding="utf-8")
+        assert TASKS[kind].read(here / "run")[1].optimizer == "adamw"
 
 
 @every_task

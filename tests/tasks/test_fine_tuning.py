@@ -309,7 +309,7 @@ def test_what_cannot_be_merged(here, capsys):
     with pytest.raises(ValueError, match=r'pooling is "mean"'):
         runs.merge_as_pretrained("run", "new")
     ClassifyTask().train(ClassifyOptions(data="data.tsv", steps=1, d_model=8, heads=2), "own", progress=False)
-    with pytest.raises(ValueError, match="a tokenizer of this package, which other libraries cannot read"):
+    with pytest.raises(ValueError, match="a tokenizer of words, whose rules for spaces and marks"):
         runs.merge_as_pretrained("own", "new")
     runs.merge("own", "copy")
     with pytest.raises(ValueError, match="not a checkpoint to resume from"):
@@ -350,8 +350,8 @@ def test_the_answer_in_a_text(here, capsys):
     model = write_head(here / "answers", span_head=True)
     question, text = "a cat", "a  Dog barks loudly here"  # "Dog" is unknown; places are those of the text as written
     ids = [2, 4, 6, 3, 4, 1, 7, 9, 10, 3]
-    scores = model.span_scores(np.array([ids]), segments=np.array([[0] * 4 + [1] * 6]))[0, 4:9]
-    p = np.exp(scores) / np.exp(scores).sum(axis=0)
+    every = np.exp(model.span_scores(np.array([ids]), segments=np.array([[0] * 4 + [1] * 6]))[0])
+    p = (every / every[[0, 4, 5, 6, 7, 8]].sum(axis=0))[4:9]  # [CLS], which stands for no answer, and the text
     spans = {(s, e): p[s, 0] * p[e, 1] for s in range(5) for e in range(s, 5)}
     start, end = max(spans, key=spans.get)
     places = [(0, 1), (3, 6), (7, 12), (13, 19), (20, 24)]
@@ -373,7 +373,7 @@ def test_an_answer_ends_after_it_begins_and_is_short(here, monkeypatch):
     scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
     scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
     scores[0, [4, 7], 1] = 9, 8
-    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, segments: scores)
+    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, padding, segments: scores)
     assert classifier.answer("a cat", "dog cat barks meows loudly")[0] == "cat barks meows"
     monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
     assert len(classifier.answer("a cat", "dog cat barks meows loudly")[0].split()) <= 2

@@ -282,7 +282,7 @@ def test_the_command_with_a_pretrained_one(pretrained, capsys):
     assert cli.main(["t5", "--pretrained", str(pretrained), "thank you", "me " * 20]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
-    assert err == "the text has 21 tokens, but the training texts had at most 9\n"
+    assert err == "the text has 21 tokens, but those that config.json names are at most 9\n"
     with pytest.raises(SystemExit, match="2"):
         cli.main(["t5", "--pretrained", str(pretrained), "--model", "x", "me"])
     assert "--model: not allowed with argument --pretrained" in capsys.readouterr().err
@@ -315,7 +315,7 @@ def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
     assert cli.main([*command.format(tmp_path).split(), "--pretrained", str(pretrained)]) == 2
     assert "holds a T5" in capsys.readouterr().err
     assert cli.main(["embed", "--model", str(pretrained), "me"]) == 2
-    assert "holds a model of type 't5', not a Bert" in capsys.readouterr().err
+    assert "holds a T5, which gives no sentence vectors here; a BERT does" in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -160,7 +160,7 @@ def test_decay_of_some_parameters_only():
 
 def test_norms_and_biases_are_not_decayed(here):
     """A gradient of zero leaves only the decay."""
-    run = train(here / "run", steps=1, bias="yes")
+    run = train(here / "run", steps=1, bias="yes", optimizer="adamw")
     optimizer, model = run.setup.optimizer, run.setup.model
     before = {name: p.data.copy() for name, p in model.named_parameters()}
     optimizer.zero_grad()
@@ -175,12 +175,15 @@ def test_norms_and_biases_are_not_decayed(here):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_are_nanogpts_but_for_the_rate():
+def test_the_defaults_are_nanogpts_but_for_the_optimizer():
     options = asdict(GPTOptions())
     expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": 64, "batch_size": 12, "steps": 2000}
-    expected |= {"dropout": 0, "lr": 2e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
+    expected |= {"dropout": 0, "optimizer": "muon", "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
     assert options.items() >= {**expected, "weight_decay": 0.1, "tokens": "char", "head": "tied", "bias": "no"}.items()
-    assert GPTOptions(d_model=512).lr == pytest.approx(1e-3)  # with the root of the width
+    for width, lr in ((128, 2e-3), (512, 1e-3)):  # with the root of the width
+        options = GPTOptions(d_model=width, optimizer="adamw")
+        assert (options.lr, options.min_lr) == pytest.approx((lr, lr / 20))
+        assert GPTOptions(d_model=width).lr == 0.03
 
 
 def test_options_reach_the_model_and_the_optimizer(here):

@@ -234,7 +234,7 @@ class Alone:
     rank, size = 1, 2
 
     def __init__(self):
-        self.reduced = []
+        self.totals, self.reduced, self.joined = [], [], []
 
     def allgather(self, value):
         return [value] * self.size
@@ -246,7 +246,14 @@ class Alone:
         pass
 
     def Allreduce(self, _, array):
+        self.totals.append(array)
+
+    def Reduce_scatter(self, array, own, sizes):
         self.reduced.append(array)
+        own[...] = array[sizes[0] :]
+
+    def Allgatherv(self, _, parts):
+        self.joined.append(parts[0])
 
 
 @pytest.fixture
@@ -256,13 +263,15 @@ def comm(monkeypatch):
     return found
 
 
-def test_the_gradients_are_added_by_one_all_reduce_a_step(comm):
+def test_a_step_sends_every_gradient_and_every_parameter_once(comm):
     model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8, dropout=0.1))
     optimizer = Adam(model.parameters())
     trainer = Trainer(model, optimizer, NextToken(model), clip_norm=1.0, workers="mpi")
     trainer.fit(TextBatches(np.arange(99) % 11, 5, 4), 7, progress=False)
-    assert sum(array is optimizer.grad for array in comm.reduced) == 7
-    assert len(comm.reduced) == 14 and max(a.size for a in comm.reduced if a is not optimizer.grad) == 4
+    assert len(comm.reduced) == len(comm.joined) == 7
+    assert all(array is optimizer.grad for array in comm.reduced)
+    assert all(array is optimizer.data for array in comm.joined)
+    assert len(comm.totals) == 14 and max(array.size for array in comm.totals) == 4  # the loss, the norm
     assert not trainer.leads
 
 

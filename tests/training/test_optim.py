@@ -5,9 +5,20 @@ import math
 import numpy as np
 import pytest
 
+from transformer_np.inspection.samples import MODELS, small_model
 from transformer_np.layers import Linear
 from transformer_np.module import Parameter
-from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm, cosine_schedule, noam_schedule
+from transformer_np.training import (
+    SGD,
+    Adam,
+    AdamW,
+    Muon,
+    clip_grad_norm,
+    cosine_schedule,
+    in_blocks,
+    noam_schedule,
+    orthogonalised,
+)
 from transformer_np.training.optim import BLOCK, clip_arrays
 
 SHAPES = ((7,), (190, 200), (), (3, 4, 5))  # the second alone is larger than a block
@@ -38,13 +49,13 @@ def run(optimizer, steps):
 # --- the formulas ----------------------------------------------------------------------------------------------------
 
 
-def by_hand_adam(betas, eps, weight_decay=0.0):
+def by_hand_adam(betas, eps, weight_decay=0.0, factor=1.0):
     """Kingma & Ba 2015, algorithm 1; Loshchilov & Hutter 2019, algorithm 2, line 12."""
     (beta1, beta2), results = betas, []
     for i, parameter in enumerate(make_parameters()):
         theta, m, v = parameter.data.copy(), 0.0, 0.0
         for t in range(1, STEPS + 1):
-            g, lr = gradients_of(t)[i], 0.01 * t
+            g, lr = gradients_of(t)[i], factor * 0.01 * t
             m = beta1 * m + (1 - beta1) * g
             v = beta2 * v + (1 - beta2) * g**2
             m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
@@ -64,16 +75,36 @@ def by_hand_sgd(momentum):
     return results
 
 
+def with_one_matrix(parameters):
+    return Muon(parameters, matrices=lambda p: p.shape == SHAPES[1], betas=(0.9, 0.98), weight_decay=0.3)
+
+
+def by_hand_muon():
+    """Jordan et al. 2024, with the singular values of each step: σ → a σ + b σ³ + c σ⁵, three times."""
+    results = by_hand_adam((0.9, 0.98), 1e-8, factor=0.2)
+    w, m = make_parameters()[1].data, 0.0
+    for t in range(1, STEPS + 1):
+        g, lr = gradients_of(t)[1], 0.01 * t
+        m = 0.9 * m + 0.1 * g
+        u, sigma, vt = np.linalg.svd(0.1 * g + 0.9 * m, full_matrices=False)
+        sigma /= np.linalg.norm(sigma)
+        for a, b, c in ((8.2052, -22.9019, 16.4607), (4.0664, -2.8612, 0.5184), (3.9096, -2.8234, 0.5250)):
+            sigma = a * sigma + b * sigma**3 + c * sigma**5
+        w = w - lr * (0.3 * w + (200 / 190) ** 0.5 * u * sigma @ vt)
+    return [results[0], w, *results[2:]]
+
+
 @pytest.mark.parametrize(
     "make, expected",
     [
         (lambda p: Adam(p, betas=(0.9, 0.98), eps=1e-3), lambda: by_hand_adam((0.9, 0.98), 1e-3)),
         (lambda p: Adam(p), lambda: by_hand_adam((0.9, 0.999), 1e-8)),
         (lambda p: AdamW(p, weight_decay=0.3), lambda: by_hand_adam((0.9, 0.999), 1e-8, 0.3)),
+        (with_one_matrix, by_hand_muon),
         (lambda p: SGD(p), lambda: by_hand_sgd(0.0)),
         (lambda p: SGD(p, momentum=0.9), lambda: by_hand_sgd(0.9)),
     ],
-    ids=["Adam", "Adam, defaults", "AdamW", "SGD", "SGD with momentum"],
+    ids=["Adam", "Adam, defaults", "AdamW", "Muon", "SGD", "SGD with momentum"],
 )
 def test_ten_steps(make, expected):
     assert math.prod(SHAPES[1]) > BLOCK
@@ -81,7 +112,7 @@ def test_ten_steps(make, expected):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW, with_one_matrix])
 def test_float32_stays_float32(kind):
     optimizer = kind(make_parameters(np.float32))
     data = run(optimizer, [1, 2])
@@ -147,6 +178,8 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
         (lambda: Adam([Parameter(np.ones(2))] * 2), "same Parameter twice"),
         (lambda: Adam([Parameter(np.ones(2)), Parameter(np.ones(2, np.float32))]), "float32.*float64"),
         (lambda: Adam(make_parameters(), betas=(0.9, 1.0)), r"betas must lie in \[0, 1\)"),
+        (lambda: Muon(make_parameters(), momentum=1.0), r"momentum must lie in \[0, 1\)"),
+        (lambda: Muon(make_parameters()), r"shape \(3, 4, 5\): Muon needs two axes"),
     ],
 )
 def test_what_an_optimizer_refuses(make, message):
@@ -154,7 +187,7 @@ def test_what_an_optimizer_refuses(make, message):
         make()
 
 
-@pytest.mark.parametrize("kind", [lambda p: SGD(p, momentum=0.9), Adam, AdamW], ids=["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("kind", [lambda p: SGD(p, momentum=0.9), Adam, AdamW, with_one_matrix])
 def test_the_state_goes_on_bit_for_bit(kind):
     straight = run(kind(make_parameters()), range(1, 9))
     first, second = kind(make_parameters()), kind(make_parameters())
@@ -177,6 +210,56 @@ def test_a_state_of_something_else_changes_nothing():
             optimizer.load_state_dict(state)
     after = optimizer.state_dict()
     assert all(np.array_equal(before[name], after[name]) for name in before) and optimizer.steps == 1
+
+
+# --- Muon ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(20, 50), (50, 20), (30, 30), (1, 7)])
+def test_orthogonalised_has_singular_values_near_1_and_the_same_directions(rng, shape):
+    u, _, vt = np.linalg.svd(rng.normal(size=shape), full_matrices=False)
+    g = u * np.geomspace(1, 0.05, min(shape)) @ vt  # every singular value is more than 1 % of the norm
+    for scale in (1e-6, 1.0, 1e6):
+        for iterations, low, high in ((3, 0.18, 1.88), (5, 0.86, 1.13), (9, 0.86, 1.13)):
+            found = u.T @ orthogonalised(scale * g, iterations) @ vt.T
+            assert ((low < np.diag(found)) & (np.diag(found) < high)).all()
+            np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-9)
+
+
+def test_orthogonalised_keeps_zeros_and_its_argument(rng):
+    assert (orthogonalised(np.zeros((3, 4))) == 0).all()
+    g = rng.normal(size=(5, 3))
+    before = g.copy()
+    assert orthogonalised(g).shape == (5, 3) and np.array_equal(g, before)
+
+
+def test_parts_of_muon_hold_whole_matrices_and_even_work():
+    parameters = make_parameters(shapes=((9,), *[(64, 64), (64,)] * 6, (8, 64)))
+    optimizer, size = Muon(parameters), 3
+    ends = np.cumsum([0] + [p.data.size for p in parameters])
+    parts = [optimizer.part(rank, size) for rank in range(size)]
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == optimizer.data.size and all(part.stop in ends for part in parts)
+    assert [sum(part.start <= start < part.stop for start in optimizer._shapes) for part in parts[:2]] == [2, 2]
+    one, many = (Muon(make_parameters(shapes=((9,), (64, 64), (64,)))) for _ in range(2))
+    for optimizer in (one, many):
+        optimizer.grad[...] = np.random.default_rng(3).normal(size=optimizer.grad.size)
+    one.step()
+    for rank in range(2):
+        many.steps = 0
+        many.step(many.part(rank, 2))
+    assert np.array_equal(one.data, many.data)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_in_blocks_has_the_weights_of_linear_maps_alone(name):
+    model = small_model(name)
+    chosen = in_blocks(model)
+    names = {name for name, p in model.named_parameters() if chosen(p)}
+    assert all(p.data.ndim == 2 for _, p in model.named_parameters() if chosen(p))
+    assert bool(names) == (name != "Word2Vec")
+    rest = {name.rpartition(".")[2] for name, p in model.named_parameters() if not chosen(p) and p.data.ndim == 2}
+    assert rest <= {"table", "w", "u", "v", "center", "context"}
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------

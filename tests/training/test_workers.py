@@ -41,17 +41,17 @@ from transformer_np.support import processes as threads
 from transformer_np.training import (
     SGD,
     Adam,
-    AdamW,
     Classification,
     History,
     MaskedLanguageModel,
+    Muon,
     NextToken,
     SegmentRecurrence,
     TeacherForcing,
     Trainer,
     TrainingError,
     choice,
-    is_matrix,
+    in_blocks,
     load_checkpoint,
 )
 from transformer_np.training import state as state_module
@@ -121,7 +121,7 @@ def translation(**config):
 def gpt():
     model = GPT(GPTConfig(V, max_len=6, num_layers=2, **SIZES))
     ids = np.random.default_rng(0).integers(V, size=99)
-    optimizer = AdamW(model.parameters(), 0.02, weight_decay=0.3, decays=is_matrix)
+    optimizer = Muon(model.parameters(), 0.02, weight_decay=0.3, matrices=in_blocks(model))
     return NextToken(model), optimizer, TextBatches(ids, 6, 5)
 
 

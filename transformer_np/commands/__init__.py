@@ -6,6 +6,7 @@ This file holds the parts that several commands share; commands do not import ea
 import argparse
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "lecture": "reproduce the lecture: its worked numbers, a trained translator, the pictures",
     "start": "make a student's folder: the notebooks without solutions, and the file with the exercises",
     "train": "train a model",
+    "evaluate": "measure a trained model on a file: loss, perplexity, exact match, BLEU or accuracy",
     "merge": "write a fine-tuned model with all its weights, LoRA merged into them",
     "translate": "translate sentences with a trained model",
     "generate": "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",
@@ -23,6 +25,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "neighbours": "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
     "plot": "draw a picture",
     "explore": "open a page with a trained model in it: type a text, look into every step, change something",
+    "site": "write the notebooks as a web site in which Python runs, with nothing to install",
     "homework": "reimplement the library's functions and get feedback",
     "gradcheck": "check every hand-written gradient against finite differences",
     "complexity": "measure the growth of time and memory of the layers, and compare it with the lecture's table",
@@ -50,6 +53,22 @@ def add_json(parser, what):
 def add_quiet(parser):
     """-q, for which `cli.main` turns off bars. Each command decides about its other messages on stderr."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
+
+
+def add_pyodide(parser):
+    """--pyodide, for pages in which Python runs."""
+    parser.add_argument(
+        "--pyodide", metavar="DIR",
+        help="copy the Python of the browser from this folder, an unpacked Pyodide distribution, for rooms without a "
+        "network (default: each browser loads it from Pyodide's own address)",
+    )  # fmt: skip
+
+
+def say_folder(folder, what, size, pyodide):
+    """Print what a folder of static files contains and how it is opened."""
+    python = "with Python" if pyodide else "Python comes from the network"
+    print(f"{folder}: {what}, {size / 1e6:.1f} MB, {python}. Put the folder on any web space, or open it here:")
+    print(f"  python -m http.server --directory {quoted(folder)}    (then http://localhost:8000)")
 
 
 def print_json(value):
@@ -90,15 +109,17 @@ def number_of_workers(text):
 
 
 def write_new(texts):
-    """Write {path: text} into folders that are made if necessary. ValueError, and nothing is written, if one exists."""
-    from ..support.files import write_text
+    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
+    exists."""
+    from ..support.files import write_atomically
 
     for path in texts:
         if os.path.lexists(path):
             raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        content = text.encode() if isinstance(text, str) else text
+        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
 
 
 def check_writable(option, name):
@@ -122,6 +143,15 @@ def check_picture(option, name):
     check_writable(option, name)
 
 
+def not_utf8(arguments):
+    """A sentence on the first argument of the command line that is not UTF-8, or ""; the name of a file need not be."""
+    for argument in arguments:
+        shown = re.sub("[\udc80-\udcff]", lambda byte: rf"\x{ord(byte[0]) - 0xDC00:02x}", argument)
+        if shown != argument:
+            return f"the argument {shown} is not UTF-8"
+    return ""
+
+
 LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
 
 
@@ -132,22 +162,48 @@ def given_texts(texts):
     line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
     is not UTF-8.
     """
-    if texts:
-        yield from texts
-        return
-    lines = iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE + 1), b"")
-    for number, line in enumerate(lines, 1):
+    if wrong := not_utf8(texts or ()):
+        raise ValueError(wrong)
+    yield from texts or (text for _, text in _lines())
+
+
+def _lines():
+    """Yield (number, text) of each line of standard input; a line that is too long is noted, and stands for a blank."""
+    number = 0
+    while line := sys.stdin.buffer.readline(LONGEST_LINE + 1):
+        number += 1
         if len(line) > LONGEST_LINE:
-            raise ValueError(f"standard input, line {number} has more than {LONGEST_LINE:,} bytes: is it text?")
+            print(f"standard input, line {number} has more than {LONGEST_LINE:,} bytes: is it text?", file=sys.stderr)
+            while line and not line.endswith(b"\n"):
+                line = sys.stdin.buffer.readline(LONGEST_LINE)
+            line = b""
         try:
             text = line.decode("utf-8").removeprefix("\ufeff").strip()
         except UnicodeDecodeError as error:
             byte = line[error.start]
             raise ValueError(f"standard input, line {number}: the byte 0x{byte:02x} is not UTF-8") from None
         if text:
-            yield text
+            yield number, text
         else:
             print(flush=True)
+
+
+def for_each_text(texts, use, as_json=False):
+    """Call `use(text)` for each of `given_texts`  ->  the exit code. If a text cannot be used, the others still are:
+    its error is noted on stderr with the number of the text, and a blank line stands for its result."""
+    code = 0
+    numbered = enumerate(texts, 1) if texts else _lines()
+    for number, text in numbered:
+        try:
+            use(text)
+        except ValueError as error:
+            if len(texts) == 1:
+                raise
+            where = f"text {number}" if texts else f"standard input, line {number}"
+            print(f"{where}: {error}", file=sys.stderr)
+            print_json({"text": text, "error": str(error)}) if as_json else print(flush=True)
+            code = 2
+    return code
 
 
 def add_model(parser, of_run, pretrained, minilm=True):
@@ -164,19 +220,23 @@ def add_model(parser, of_run, pretrained, minilm=True):
 
 
 def read_pretrained(args):
-    """The BERT or GPT that --pretrained names, with the ids and the tokens of the text.
+    """The BERT or GPT that --pretrained names, the arguments that it reads the text with, and the tokens of the text.
 
     Raises ValueError for a T5 and for a text without tokens.
     """
     from ..data import LECTURE_SENTENCE
+    from ..models import Bert
+    from ..pretrained.folder import inputs
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    text = LECTURE_SENTENCE if text is None else text
-    model, tokenizer = load_pretrained_text(folder)
-    ids = tokenizer.encode(text)
-    if not ids:
+    found = load_pretrained_text(folder)
+    encoded = found.read(LECTURE_SENTENCE if text is None else text)
+    if not encoded.ids:
         raise ValueError("the text is empty: there are no tokens to attend to")
-    return model, ids, tokenizer.tokens(text)
+    say_left_out(encoded.left_out)
+    batch = inputs(encoded)
+    batch = batch if isinstance(found.model, Bert) else {"ids": batch["ids"]}
+    return found.model, batch, [found.tokenizer.token(i) for i in encoded.ids]
 
 
 def pretrained_folder(folder, text):
@@ -190,14 +250,20 @@ def pretrained_folder(folder, text):
 
 
 def load_pretrained_text(folder):
-    """The BERT or GPT of a folder and its tokenizer. Raises ValueError for a T5."""
-    from ..models import T5
-    from ..pretrained import PretrainedTokenizer, load_any
+    """The PretrainedFolder of a BERT or GPT. Raises ValueError for a T5."""
+    from ..models import Bert
+    from ..models.decoder_only import DecoderOnly
+    from ..pretrained import PretrainedFolder
 
-    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
-    if isinstance(model, T5):
-        raise ValueError(f"{folder} holds a T5; this command needs a BERT or a GPT")
-    return model, tokenizer
+    found = PretrainedFolder(folder)
+    found.model_for((Bert, DecoderOnly), "and this command needs a BERT or a GPT")
+    return found
+
+
+def say_left_out(count, what="the text"):
+    """A note on stderr about the tokens that a model does not read."""
+    if count:
+        print(f"{what} is too long for the model: its last {count} tokens are ignored", file=sys.stderr)
 
 
 def add_vectors(parser):

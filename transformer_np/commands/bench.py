@@ -57,8 +57,10 @@ def run(args):
         check_writable("--json", args.json)
     from ..bench import report
     from ..support.files import write_text
+    from ..support.platform import check_processes
     from ..support.processes import cores
 
+    check_processes("benchmarks need")
     machine = report.machine()
     print(report.head(machine, args.against is not None), flush=True)
     what = args.what or [name for name in DEFAULT if not args.profile or name in TRAINING]
@@ -84,8 +86,8 @@ def run(args):
 
 def _most_workers():
     from ..bench.configurations import LEAST_ROWS
+    from ..support.platform import can_fork
     from ..support.processes import cores
-    from ..training.workers import can_fork
 
     return min(cores(), LEAST_ROWS) if can_fork() else 1
 

@@ -1,6 +1,7 @@
 import sys
 
-from . import add_command, add_json, add_model, given_texts, print_json
+from ..support.checks import short
+from . import add_command, add_json, add_model, given_texts, print_json, say_left_out
 
 
 def add_parser(subparsers):
@@ -15,6 +16,7 @@ def add_parser(subparsers):
         "a pretrained BERT that classifies texts or tokens, or finds answers", minilm=False,
     )  # fmt: skip
     add("--question", metavar="TEXT", help="with a BERT that finds answers: the question to answer from each text")
+    add("--pair", action="store_true", help="texts in pairs: TEXT TEXT, or two with a tab between them on each line")
     add_json(parser, "one line per text, with its label, the probabilities, unknown words and tokens left out,")
 
 
@@ -31,42 +33,50 @@ def run(args):
     if config.span_head != (args.question is not None):
         needs = "needs --question" if config.span_head else "answers no questions: leave out --question"
         raise ValueError(f"the model in {args.pretrained or args.model or 'the newest run'} {needs}")
-    if config.span_head or config.token_classes is not None:
-        for text in given_texts(args.text):
-            _show(classifier, text, args)
-        return 0
-    for text in given_texts(args.text):
+    if args.pair and (config.span_head or config.token_classes is not None):
+        raise ValueError(f"--pair is for a model that classifies texts, which {args.pretrained} is not")
+    texts = args.text
+    if args.pair:
+        if len(texts) % 2:
+            raise ValueError(f"--pair needs the texts two by two, got {len(texts)}")
+        texts = ["\t".join(two) for two in zip(texts[::2], texts[1::2], strict=True)]
+    for text in given_texts(texts):
+        found, lines, left_out = _found(classifier, text, args)
         unknown = classifier.tokenizer.unknown(text)
-        left_out, probabilities = classifier.left_out(text), classifier.probabilities(text)
         if args.json:
-            label = max(probabilities, key=probabilities.get)
-            found = {"text": text, "label": label, "probabilities": probabilities}
             print_json({**found, "unknown": unknown, "tokens_left_out": left_out})
             continue
         if unknown:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
-        if left_out:
-            print(f"the text is too long for the model: its last {left_out} tokens are ignored", file=sys.stderr)
-        print(format_probabilities(probabilities), text, sep="  ", flush=True)
+        say_left_out(left_out)
+        print(*lines, sep="\n", flush=True)
     return 0
 
 
-def _show(classifier, text, args):
-    """The answer in a text, or the label of each of its tokens."""
+def _found(classifier, text, args):
+    """What the model says of a text: for JSON, as lines to print, and the number of tokens that it does not read."""
     if args.question is not None:
-        answer, p = classifier.answer(args.question, text)
-        found, lines = {"question": args.question, "answer": answer, "probability": p}, [f"{p:6.1%}  {answer}"]
-    else:
-        tokens = classifier.tokens(text)
-        found = {"tokens": [dict(zip(("token", "label", "probability"), row, strict=True)) for row in tokens]}
+        answer = classifier.find_answer(args.question, text)
+        span = {"answer": answer.span, "probability": answer.span_probability}
+        found = {"text": text, "question": args.question, "answer": answer.text, "probability": answer.probability}
+        found |= {"no_answer": answer.no_answer, "best_span": span}
+        return found, [f"{answer.probability:6.1%}  {answer.text or 'no answer'}"], answer.left_out
+    texts = text.split("\t", 1) if args.pair else [text]
+    if args.pair and len(texts) < 2:
+        raise ValueError(f"--pair needs two texts with a tab between them on each line; there is none in {short(text)}")
+    encoded = classifier.read(*(part.strip() for part in texts))
+    if classifier.model.config.token_classes is not None:
+        tokens = classifier.tokens_of(encoded, text)
+        rows = [dict(zip(("token", "label", "probability"), row, strict=True)) for row in tokens]
         lines = [f"{label} {p:.1%}  {token}" for token, label, p in tokens]
-    if args.json:
-        print_json({"text": text, **found})
-    else:
-        print(*lines, sep="\n", flush=True)
+        return {"text": text, "tokens": rows}, lines, encoded.left_out
+    values = classifier.values_of(encoded)
+    found = {"text": texts[0], **({"second": texts[1]} if args.pair else {}), "label": max(values, key=values.get)}
+    found |= {"output": classifier.output, "values" if classifier.output == "number" else "probabilities": values}
+    return found, ["  ".join([format_probabilities(values, classifier.output), *texts])], encoded.left_out
 
 
-def format_probabilities(probabilities):
-    """The labels with their probabilities on one line, the likeliest first."""
+def format_probabilities(probabilities, output="one"):
+    """The labels with their probabilities on one line, the likeliest first; the numbers of a regression as numbers."""
     likeliest = sorted(probabilities.items(), key=lambda item: -item[1])
-    return "  ".join(f"{label} {p:.1%}" for label, p in likeliest)
+    return "  ".join(f"{label} {p:.4g}" if output == "number" else f"{label} {p:.1%}" for label, p in likeliest)

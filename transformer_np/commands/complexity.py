@@ -1,6 +1,7 @@
 import sys
 from dataclasses import asdict
 
+from ..support.platform import check_processes
 from ..support.processes import thread_variables
 from ..support.progress import showing_progress
 from . import add_command, add_json, add_quiet, check_picture, print_json
@@ -85,6 +86,7 @@ def _with_one_thread(function, *arguments):
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    check_processes("these measurements need")
     with thread_variables(1):
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             return pool.submit(function, *arguments).result()

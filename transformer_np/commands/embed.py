@@ -1,6 +1,4 @@
-import sys
-
-from . import add_command, add_json, print_json
+from . import add_command, add_json, print_json, say_left_out
 
 LONGEST = 60  # characters of a sentence that are shown
 
@@ -17,18 +15,18 @@ def add_parser(subparsers):
 
 def run(args):
     from ..pretrained import SentenceEncoder, minilm_folder
+    from ..pretrained.modules import normalize
 
     encoder = SentenceEncoder.load(args.model or minilm_folder())
-    for number, sentence in enumerate(args.text, 1):
-        length = len(encoder.tokenizer.encode(sentence))
-        if length > encoder.max_tokens:
-            print(
-                f"sentence {number} has {length} tokens: only the first {encoder.max_tokens} are used", file=sys.stderr
-            )
+    left_out = [encoder.read(sentence).left_out for sentence in args.text]
+    for number, count in enumerate(left_out, 1):
+        say_left_out(count, f"sentence {number}")
     vectors = encoder.encode(args.text)  # (N, D)
-    similarities = vectors @ vectors.T  # (N, N)
+    units = normalize(vectors)
+    similarities = units @ units.T  # (N, N)
     if args.json:
-        print_json({"sentences": args.text, "vectors": vectors.tolist(), "cosine_similarities": similarities.tolist()})
+        found = {"sentences": args.text, "vectors": vectors.tolist(), "cosine_similarities": similarities.tolist()}
+        print_json({**found, "tokens_left_out": left_out})
     else:
         print("\n".join(format_similarities(similarities, args.text)))
     return 0

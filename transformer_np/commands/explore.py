@@ -122,19 +122,18 @@ def pretrained_page(args):
     from ..inspection.explorer.live import check_size, explore_live
     from ..models import Bert
     from ..models.layouts.weights import find_tensors
-    from ..tasks.pretrained_classes import PretrainedClassifier
 
     folder, text = pretrained_folder(args.pretrained, args.text)
     tensors = find_tensors(folder)[1]
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
-    model, tokenizer = load_pretrained_text(folder)
+    found = load_pretrained_text(folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
-    if getattr(model.config, "num_classes", None) is not None:
-        own["labels"] = PretrainedClassifier.load(folder).labels
+    if getattr(found.model.config, "num_classes", None) is not None:
+        own["labels"] = found.labels
     if text is None:
-        text = LECTURE_SENTENCE if isinstance(model, Bert) else BEGINNING
-    return explore_live(model, tokenizer, text, examples, **own)
+        text = LECTURE_SENTENCE if isinstance(found.model, Bert) else BEGINNING
+    return explore_live(found.model, found.tokenizer, text, examples, **own)
 
 
 def stored_texts(task, folder, part):

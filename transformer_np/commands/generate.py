@@ -18,8 +18,8 @@ def add_parser(subparsers):
     )
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
-        "--temperature", type=float, default=1.0, metavar="X",
-        help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1)",
+        "--temperature", type=float, metavar="X",
+        help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1, or the folder's)",
     )  # fmt: skip
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens")
     add(
@@ -42,24 +42,35 @@ def run(args):
     else:
         folder = args.model or runs.newest_run(*generators)
         generator = generators[runs.read_run(folder, *generators)["kind"]].load(folder)
+    if generator.not_applied:
+        print(f"not applied here, from generation_config.json: {', '.join(generator.not_applied)}", file=sys.stderr)
+    asked = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
+    if all(value is None for value in asked.values()):
+        asked |= generator.sampling
     given = [*args.text, *args.prompt]
     prompts = given or [START]
+    left_out = []
     for prompt in prompts:
-        length = len(generator.encode(prompt))  # reports a bad prompt before any text is generated
-        if length > generator.context:
+        try:
+            length = len(generator.encode(prompt))  # reports a bad prompt before any text is generated
+        except ValueError:
+            if given:
+                raise
+            raise ValueError("pass a TEXT to continue: this model cannot begin with a new line") from None
+        left_out.append(max(0, length - generator.context))
+        if left_out[-1]:
             print(
                 f"the prompt has {length} tokens, but the model sees at most {generator.context}: "
-                f"the first {length - generator.context} are ignored",
+                f"the first {left_out[-1]} are ignored",
                 file=sys.stderr,
             )
     for i, prompt in enumerate(prompts):
         if i and not args.json:
             print("-" * 20)
-        pieces = generator.stream(
-            prompt, args.max_new_tokens, args.temperature, args.top_k, args.top_p, rng=args.seed, stop=args.stop
-        )
+        how = {**asked, "temperature": 1.0 if asked["temperature"] is None else asked["temperature"]}
+        pieces = generator.stream(prompt, args.max_new_tokens, **how, rng=args.seed, stop=args.stop)
         if args.json:
-            print_json({"prompt": prompt, "text": "".join(pieces)})
+            print_json({"prompt": prompt, "text": "".join(pieces), "tokens_left_out": left_out[i]})
             continue
         try:
             for piece in pieces:

@@ -1,4 +1,6 @@
+import re
 import textwrap
+from itertools import count
 from pathlib import Path
 
 from . import COMMANDS, add_command, number_above_0, positive_number, quoted, seed, write_new
@@ -33,6 +35,8 @@ def add_parser(subparsers):
 
     start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
     start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
+    help_text = f"FOLDER is your {FILE}: start this exercise over, and keep the old answer in a file beside it"
+    start.add_argument("--reset", metavar="NAME", help=help_text)
     add_choice(start)
     _add_exercises(start)
 
@@ -44,7 +48,7 @@ def add_parser(subparsers):
     check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
     _add_for_check(check)
 
-    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
+    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in four levels", "softmax --level 2")
     hint.add_argument("name", metavar="NAME", help="the exercise")
     hint.add_argument(
         "--level",
@@ -133,15 +137,17 @@ def _add_limit(parser):
 
 def run_start(args):
     from ..homework.course import FILE as COURSE
+    from ..homework.course import text_of
 
+    if args.reset:
+        return _reset(args)
     folder = Path(args.folder)
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; name a folder")
-    names, stubs, course = _chosen(args, folder)
-    texts = {folder / FILE: stubs}
+        raise ValueError(f"{folder} is a file; name a folder, or an exercise with --reset")
+    names, texts = _chosen(args, folder)
     there = folder / COURSE
-    if course is not None and not (there.exists() and there.read_text(encoding="utf-8") == course):
-        texts[there] = course
+    if there in texts and there.exists() and text_of(there) == texts[there]:
+        del texts[there]
     write_new(texts)
     path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
@@ -151,23 +157,46 @@ def run_start(args):
     return 0
 
 
+def _reset(args):
+    """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
+    from ..homework import find
+    from ..homework.stubs import with_stub
+    from ..support.files import write_text
+
+    file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
+    with course_of(args, file):
+        name = find(args.reset).name
+        text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
+    number = next(n for n in count(1) if not _aside(file, name, n).exists())
+    write_text(_aside(file, name, number), old)
+    write_text(file, text)
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if re.match(rf"(def|class) {name}\b", one))
+    print(f"{file}, line {line}: {name} is a stub again. The old answer is in {_aside(file, name, number)}")
+    return 0
+
+
+def _aside(file, name, number):
+    return file.with_name(f"{file.stem}.{name}.{number}.txt")  # no .py file: it would be a second definition
+
+
 def _chosen(args, folder):
-    """The names of the exercises to start with, their stubs, and the text of the course.toml beside them; None for all
-    exercises of the library."""
-    from ..homework.course import folder_in, moved, opened, written
-    from ..homework.path import all_exercises
+    """The names of the exercises to start with, and the {path: text} of all files: the stubs, and for a choice of
+    exercises a course.toml with a copy of a teacher's own."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import OWN, opened, released, text_of, written
+    from ..homework.path import all_exercises, own_files, own_folder
     from ..homework.stubs import stub_file
 
     with opened(args.course, args.exercises) as course:
-        names, text = list(course.points), None
-        if args.only:
-            names = names_of(args.only)
-        if args.course:
-            text = Path(args.course).read_text(encoding="utf-8")
-            text = moved(text, folder, args.exercises or folder_in(args.course))
-        elif args.only or args.exercises:
-            text = moved(written(names), folder, args.exercises)
-        return names, stub_file([all_exercises()[name] for name in names]), text
+        names = names_of(args.only) if args.only else list(course.points)
+        texts = {folder / FILE: stub_file([all_exercises()[name] for name in names])}
+        own = own_files(names)
+        if own_folder() != (folder / OWN).resolve():
+            texts |= {folder / OWN / name: content for name, content in own.items()}
+        if args.course or args.only or args.exercises:
+            text = text_of(args.course) if args.course else written(names)
+            texts[folder / COURSE] = released(text, folder, own_folder() if own else None)
+        return names, texts
 
 
 def run_hint(args):

@@ -45,21 +45,26 @@ def load_submission(path, limit):
     from ..homework import load
     from ..homework.path import all_exercises
     from ..homework.submission import LoadError
+    from ..support.processes import adopt_orphans
+    from ..support.shadows import shadows
 
+    adopt_orphans()  # what the file leaves behind ends with the command
     if path in all_exercises() and not Path(path).exists():
         raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
-    try:
-        submission = load(path, limit.seconds)
-    except LoadError as error:
-        print(error, file=sys.stderr)
+    for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
+        print(shadow, file=sys.stderr)
+    submission = load(path, limit.seconds, strict=False)
+    for file, crash in submission.crashes.items():
+        print(LoadError(Path(path) / file if Path(path).is_dir() else path, crash), file=sys.stderr)
+    if submission.answers or submission.others:
+        return submission
+    if submission.crashes:
         return None
-    if not submission.answers and not submission.others:
-        some = next(iter(submission.imported.items()), None)
-        why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
-        raise ValueError(
-            f"{path} contains no answer to an exercise{why}. Create a file with `transformer-np homework start`"
-        )
-    return submission
+    some = next(iter(submission.imported.items()), None)
+    why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
+    why += "".join(f"; {remark}" for remark in submission.survey.elsewhere.values())
+    advice = "Create a file with `transformer-np homework start`"
+    raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
 
 
 @contextmanager
@@ -123,16 +128,19 @@ def _check(args, course):
 
 def _stamps(path):
     """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
+    from ..homework.handin import ENDINGS, walk
+
     path = Path(path)
     if not path.exists():
         return {}
     stamps = {}
-    for file in (path if path.is_dir() else path.parent).glob("*.py"):
+    for file in [file for file, _ in walk(path)] if path.is_dir() else [path, *path.parent.glob("*.py")]:
         try:
             stat = file.stat()
         except OSError:  # an editor is replacing it
             continue
-        stamps[file] = stat.st_mtime_ns, stat.st_size
+        if file.name.endswith(ENDINGS):
+            stamps[file] = stat.st_mtime_ns, stat.st_size
     return stamps
 
 
@@ -148,8 +156,12 @@ def _check_once(args, course, name):
         standing = checks.of(name)
         _note(args.file, [standing])
         print(message(standing))
+        _show_remarks(checks, [name])
         if not standing.passed:
             _show_ways_on(args.file, standing, checks.seed)
+        elif checks.submission.path.is_file():
+            file = "" if str(args.file) == FILE else f" --file {quoted(args.file)}"
+            print(f"  compare it with the library's code: transformer-np homework solution {name}{file}")
         return 0 if standing.passed else 1
     return _check_all(args, course, submission, checks)
 
@@ -170,6 +182,7 @@ def _check_all(args, course, submission, checks):
     for standing in failed if args.all else failed[:1]:
         print(f"\n{message(standing)}")
         _show_ways_on(args.file, standing, checks.seed)
+    _show_remarks(checks, course.points)
     right = sum(standing.passed for standing in standings)
     waiting = sum(standing.not_started for standing in standings)
     said = [f"{right} of {counted(len(standings))} right"]
@@ -183,8 +196,18 @@ def _check_all(args, course, submission, checks):
         name = following.exercise.name
         if name in submission.imported:
             print(message(following))
-        print(f"Next: {name}    (transformer-np homework hint {name})")
+        where = "".join(f", {submission.place(one)}" for one in following.definitions[:1])
+        print(f"Next: {name}{where}    (transformer-np homework hint {name})")
     return 0 if right == len(standings) else 1
+
+
+def _show_remarks(checks, names):
+    """Print what `grade` would remark on these exercises."""
+    remarks = checks.remarks(names)
+    if remarks:
+        print()
+    for remark in remarks:
+        print(textwrap.fill(remark, WIDTH, initial_indent="! ", subsequent_indent="  "))
 
 
 def _note(file, standings):
@@ -228,9 +251,10 @@ class _List:
 
 
 def message(standing):
-    """The verdict on an answer in wrapped lines; lines of code and of tables are not wrapped."""
-    lines = standing.verdict.message.splitlines()
-    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, WIDTH) for line in lines)
+    """The verdict on an answer in wrapped lines."""
+    from ..homework.judging.words import wrapped
+
+    return wrapped(standing.verdict.message)
 
 
 def _show_ways_on(file, standing, seed):
@@ -314,6 +338,7 @@ def _print_json(args, course, checks, names):
         {
             **verdict_as_dict(standing.verdict),
             "waits for": list(standing.waits_for),
+            "graded": checks.submission.place(*standing.definitions[:1]) if standing.definitions else "",
             "points": course.points.get(standing.exercise.name),
             "extended": standing.exercise.name in course.extended,
         }
@@ -321,6 +346,7 @@ def _print_json(args, course, checks, names):
     ]
     right = sum(standing.passed for standing in standings)
     about = {"file": str(args.file), "title": course.title, "deadline": course.deadline, "seed": checks.seed}
+    about["remarks"] = checks.remarks(names)
     print(json.dumps({**about, "right": right, "exercises": exercises}, indent=1, ensure_ascii=False), flush=True)
     return 0 if right == len(standings) else 1
 

@@ -34,13 +34,15 @@ softmax_backward = 2.5
 _ABOUT = """
 FOLDER contains one .py file, one .ipynb notebook, or one folder of such files, per student; its name is the student's
 name. A roster names the people: everyone on it gets a row, and all files whose name contains the id are this student's
-attempts. Its columns are id, name, path (a pattern such as "ada*.py") and submitted (a time); only id is required.
+attempts. Its columns are id, name, path (a pattern such as "ada*.py"), submitted (a time), deadline (for this person
+alone), "corrected softmax" and "written (4)" (points that you give yourself); only id is required.
 
 Each submission runs in bubblewrap, with the standard library and NumPy as its only files, without a network, and with
 limits on time and memory. Without bubblewrap nothing is graded, unless you pass --trust: then a container must be the
 wall. Submissions must be self-contained: they can import the functions of this package, but not call them; layers and
 models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the same for all
-its submissions. Run the command again to grade only new or changed submissions.
+its submissions. What was handed in is kept in grades_records. Run the command again when more has come in or when
+something was corrected: it grades only what is new or concerned, and says what has changed.
 
 With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 
@@ -68,7 +70,7 @@ def add_grade_parser(subparsers):
     add(
         "--roster",
         metavar="FILE.csv",
-        help="the people of the course: a column id, and optionally name, path, submitted",
+        help="the people of the course: a column id, and optionally name, path, submitted, deadline",
     )
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
@@ -120,14 +122,16 @@ def run(args):
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     single = args.format == "gradescope"
-    with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
+    written = results_even_if_it_fails(out) if single else nullcontext()
+    with written, opened(args.course, args.exercises, args.seconds) as course:
+        _check_own(course, args.seconds)
         grading = Grading(
             args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust,
             args.roster, args.assignment,
         )  # fmt: skip
         grading.try_walls()
         print(grading.walls(), flush=True)
-        bar = tqdm(total=len(grading.attempts), unit="submission", disable=True if args.quiet else None)
+        bar = tqdm(total=0, unit="submission", disable=True if args.quiet else None)
         with bar:  # None: only on a terminal
             grades = grading.run(bar)
         if args.picture:
@@ -135,17 +139,37 @@ def run(args):
 
             plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
     width = max(len(grade.student) for grade in grades)
+    course = grading.rubric
     for grade in grades:
-        points = f"{number(grade.points(course))} of {number(course.possible)}"
+        points, remarks = f"{number(grade.points(course))} of {number(course.possible)}", (*grade.notes, *grade.remarks)
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
-        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
+        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(remarks)}" if remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
         print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
+    for remark in grading.remarks:
+        print(remark)
+    if grading.changes:
+        print("\n".join(["Since the last grading:", *grading.changes]))
+    if grading.earlier:
+        print(f"The earlier table: {grading.earlier}")
     if grading.reused:
         print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
+    if grading.moodle:
+        print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0
+
+
+def _check_own(course, seconds):
+    """Raise ExercisesError for a teacher's exercise that nobody can be graded with."""
+    from ..grading.verify import hindrances
+    from ..homework.own import ExercisesError
+    from ..homework.path import own_exercises
+
+    for name in own_exercises().keys() & course.points.keys():
+        for problem in hindrances(own_exercises()[name], seconds):
+            raise ExercisesError(f"{name}: {problem}")

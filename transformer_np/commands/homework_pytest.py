@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ..support.shadows import shadows, without_folder
+
 FILE = "homework.py"
 MARK = b"transformer-np homework"  # in the first lines of every file that `start` writes
 _KEY = "homework"
@@ -24,7 +26,8 @@ def _is_ours(path):
 
 
 def pytest_collect_file(file_path, parent):
-    if _is_ours(file_path) and not parent.session.isinitpath(file_path):  # a named file is a module for pytest
+    is_module = parent.session.isinitpath(file_path) or any(map(file_path.match, parent.config.getini("python_files")))
+    if _is_ours(file_path) and not is_module:  # of a module pytest asks with the hook below
         return HomeworkFile.from_parent(parent, path=file_path)
 
 
@@ -36,6 +39,19 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 class HomeworkFile(pytest.File):
     def collect(self):
+        folder = self.path.parent
+        hidden = list(shadows(folder))
+        for shadow in hidden:
+            self.warn(pytest.PytestCollectionWarning(shadow))
+        try:
+            with without_folder(folder):  # where `python -m pytest` begins to look for modules
+                yield from self._items()
+        except (ImportError, AttributeError) as error:
+            if not hidden:
+                raise
+            raise self.CollectError("\n".join([*hidden, f"{type(error).__name__}: {error}"])) from None
+
+    def _items(self):
         from ..homework.course import FILE as COURSE
         from ..homework.course import CourseError, opened
         from ..homework.limit import TimeLimit
@@ -46,7 +62,11 @@ class HomeworkFile(pytest.File):
         try:
             with opened(beside if beside.exists() else None) as course:
                 self.folder, limit = own_folder(), TimeLimit(ends_process=True)
-                submission = load(self.path, limit.seconds)
+                submission = load(self.path, limit.seconds, strict=False)
+                for crash in submission.crashes.values():
+                    if not submission.answers:
+                        raise LoadError(self.path, crash)
+                    self.warn(pytest.PytestCollectionWarning(str(LoadError(self.path, crash))))
                 self.checks, names = Checks(submission, limit=limit), list(course.points)
         except (CourseError, LoadError, OSError, ValueError) as error:
             raise self.CollectError(str(error)) from None
@@ -64,7 +84,7 @@ class HomeworkItem(pytest.Item):
         from ..homework.record import note
 
         checks = self.parent.checks
-        with exercises_in(self.parent.folder):
+        with exercises_in(self.parent.folder), without_folder(self.path.parent):
             standing = checks.of(self.name)
             note([standing.verdict], self.path.parent, where=FILE)
         state = "right" if standing.passed else "wrong" if standing.failed else "open"

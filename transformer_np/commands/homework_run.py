@@ -49,6 +49,8 @@ def run_training(args):
             curves = train_both(submission, args.steps, every, report=report, in_both=in_both, limit=limit)
     except TrainingCrash as crash:
         print(crash, file=sys.stderr)
+        if wrong := [standing.exercise.name for standing in standings if standing.failed]:
+            print(f"Not right yet: {', '.join(wrong)}.", file=sys.stderr)
         return 1
     print()
     _show_outcome(curves)

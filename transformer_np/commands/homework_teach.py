@@ -1,8 +1,8 @@
-"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders."""
+"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders; `page`: for a browser."""
 
 from pathlib import Path
 
-from . import add_command, number_above_0, quoted, write_new
+from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
 from .homework_check import add_choice, counted, names_of
 
 
@@ -36,28 +36,57 @@ def add_teaching_parsers(subparsers):
         "--for", dest="grader", required=True, choices=("nbgrader", "otter"),
         help="nbgrader: a source notebook; otter: a notebook, and tests/ for `otter generate`",
     )  # fmt: skip
+    export.add_argument(
+        "--wheel", metavar="FILE", help="for otter: the wheel of this package that the autograder installs, if this "
+        "version is not on the package index",
+    )  # fmt: skip
     add_choice(export)
+
+    page = add_command(
+        subparsers, "page", run_page, "transformer-np homework page --out page",
+        "write the homework as a web page that needs no installed Python",
+    )  # fmt: skip
+    page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
+    page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+    page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+    add_pyodide(page)
+
+
+def run_page(args):
+    from ..homework.course import opened
+    from ..homework.page.build import write_page
+
+    with opened(args.course, args.exercises) as course:
+        sizes = write_page(args.out, course, args.pyodide)
+        number = len(course.points)
+    say_folder(args.out, counted(number), sum(sizes.values()), args.pyodide)
+    return 0
 
 
 def run_export(args):
-    from ..homework.course import opened
-    from ..homework.export import OWN, exported
+    from ..homework.course import OWN, opened
+    from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
 
-    folder = Path(args.folder)
+    folder, wheel = Path(args.folder), args.wheel and Path(args.wheel)
+    if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):
+        raise ValueError(f"--wheel {wheel} must be a file NAME.whl, and goes with --for otter")
     with opened(args.course) as course:
         names = names_of(args.only) if args.only else list(course.points)
-        texts = {folder / path: text for path, text in exported(course, names, args.grader).items()}
+        texts = {folder / path: text for path, text in exported(course, names, args.grader, wheel).items()}
     write_new(texts)
-    print(f"{folder / 'homework.ipynb'}: {counted(len(names))}.")
+    print(f"{folder / NOTEBOOK}: {counted(len(names))}.")
     if args.grader == "nbgrader":
         name = quoted(folder.resolve().name)
         print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
-    else:
-        own = sorted(path.relative_to(folder).as_posix() for path in texts if path.parent.name == OWN)
-        where = f"cd {quoted(folder)} && " if own else ""
-        tests = "tests" if own else quoted(folder / "tests")
-        command = " ".join([f"{where}otter generate -t {tests}", *map(quoted, own)])
-        print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
+        return 0
+    along = sorted(path.relative_to(folder).as_posix() for path in texts)
+    along = [path for path in along if path.startswith(f"{OWN}/") or path.endswith(".whl")]
+    command = f"otter generate -t {quoted(folder / 'tests')} -r {quoted(folder / REQUIREMENTS)}"
+    if along:  # relative to the folder, in which Otter finds the requirements itself
+        command = " ".join([f"cd {quoted(folder)} && otter generate -t tests", *map(quoted, along)])
+    print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
+    if not wheel:
+        print(f"It installs what {folder / REQUIREMENTS} names. Is this version on no package index? Pass its --wheel.")
     return 0
 
 
@@ -75,16 +104,19 @@ def run_new(args):
 def run_verify(args):
     from ..grading.verify import problems
     from ..homework import find
-    from ..homework.path import ExercisesError, exercises_in, own_exercises
+    from ..homework.limit import TimeLimit
+    from ..homework.own import ExercisesError
+    from ..homework.path import exercises_in, own_exercises
 
     wrong = 0
     try:
-        with exercises_in(args.folder):
+        with exercises_in(args.folder, TimeLimit(args.time_limit, ends_process=True)):
             exercises = [find(name) for name in args.only] if args.only else list(own_exercises().values())
             for exercise in exercises:
-                found = problems(exercise, args.time_limit)
+                found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
-                    print(f"{exercise.name}: {problem}.", flush=True)
+                    said, *lines = problem.split("\n")
+                    print("\n".join([f"{exercise.name}: {said}.", *lines]), flush=True)
                 wrong += len(found)
     except ExercisesError as error:
         print(error)

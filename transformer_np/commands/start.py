@@ -12,7 +12,12 @@ def add_parser(subparsers):
     parser.add_argument(
         "--teacher",
         action="store_true",
-        help="keep the solutions in the notebooks, and mark their slides for `jupyter nbconvert --to slides`",
+        help="keep the solutions in the notebooks, and cut them into slides for `jupyter nbconvert --to slides`",
+    )
+    parser.add_argument(
+        "--path",
+        choices=("lecture", "lab"),
+        help="only the sections for one lecture of 90 minutes, or for four lab sessions of 90 minutes, in their order",
     )
 
 
@@ -20,7 +25,8 @@ def run(args):
     from ..homework import all_exercises
     from ..homework.record import EMPTY, FILE
     from ..homework.stubs import stub_file
-    from ..notebooks.texts import student_copy, teacher_copy, texts
+    from ..notebooks.paths import path_notebooks
+    from ..notebooks.texts import copy, number, student_copy, students_cells, teacher_copy, teachers_cells, texts
 
     folder, notebooks = Path(args.folder), texts()
     _check_free(folder)
@@ -28,18 +34,25 @@ def run(args):
         raise FileNotFoundError(
             "this installation has no notebooks: install the package from a wheel or a working copy"
         )
-    copy = teacher_copy if args.teacher else student_copy
-    files = {f"{text.stem}.ipynb": copy(text) for text in notebooks}
+    if args.path:
+        cells_of = teachers_cells if args.teacher else students_cells
+        levels = {name: exercise.difficulty for name, exercise in all_exercises().items()}
+        parts = path_notebooks(args.path, {number(text): text for text in notebooks}, cells_of, levels)
+        files = {part.file: copy(part.cells, part.file.partition(".")[0], args.teacher) for part in parts}
+    else:
+        whole = teacher_copy if args.teacher else student_copy
+        files = {f"{text.stem}.ipynb": whole(text) for text in notebooks}
+    first, last, count = *(f(files) for f in (min, max)), len(files)
     files |= {"homework.py": stub_file(all_exercises().values()), FILE: EMPTY}
     _make(folder, files)
 
-    first, exercises = notebooks[0].stem, len(all_exercises())
-    print(f"{folder}: {len(notebooks)} notebooks and homework.py with {exercises} exercises. Begin with {first}.ipynb:")
-    print(f"  jupyter lab {quoted(folder / f'{first}.ipynb')}")
+    print(f"{folder}: {count} notebooks and homework.py with {len(all_exercises())} exercises. Begin with {first}:")
+    print(f"  jupyter lab {quoted(folder / first)}")
     print(f"  transformer-np homework check {quoted(folder / 'homework.py')}")
     if args.teacher:
-        slides = quoted(folder / f"{notebooks[-1].stem}.ipynb")
-        print(f"  jupyter nbconvert --execute --to slides {slides}    (slides of a notebook, with its results)")
+        print(f"  jupyter nbconvert --execute --to slides {quoted(folder / last)}    (slides, with their results)")
+    for part in parts if args.path else ():
+        print(f"{round(part.minutes):>5} min  {part.file}: {'; '.join(heading for heading, _ in part.times)}")
     return 0
 
 

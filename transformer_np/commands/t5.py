@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, add_model, given_texts, print_json
+from . import add_command, add_json, add_model, for_each_text, print_json
 
 
 def add_parser(subparsers):
@@ -27,19 +27,23 @@ def run(args):
         answers = TextToText.from_pretrained(args.pretrained)
     else:
         answers = TextToText.load(args.model or runs.newest_run(KIND))
-    for text in given_texts(args.text):
-        length, longest = answers.encode(text).shape[1], answers.model.config.max_len
-        known = answers.knows(text)
+    if answers.not_applied:
+        print(f"not applied here, from generation_config.json: {', '.join(answers.not_applied)}", file=sys.stderr)
+
+    def use(text):
+        length, known = answers.encode(text).shape[1], answers.knows(text)
         if not known and not args.json:
             print(
                 f"the text belongs to no task that the model has learned; it has learned: {', '.join(answers.learned)}",
                 file=sys.stderr,
             )
-        if length > longest:
-            print(f"the text has {length} tokens, but the training texts had at most {longest}", file=sys.stderr)
+        if answers.longest is not None and length > answers.longest:
+            where = "those that config.json names are" if answers.pretrained else "the training texts had"
+            print(f"the text has {length} tokens, but {where} at most {answers.longest}", file=sys.stderr)
         answer = answers.answer(text, args.beam, args.length_penalty, args.max_len)
         if args.json:
             print_json({"text": text, "answer": answer, "known": known})
         else:
             print(answer, flush=True)
-    return 0
+
+    return for_each_text(args.text, use, args.json)

@@ -7,7 +7,7 @@ from .. import tasks
 from ..tasks import runs
 from ..tasks.task import SAVE_SECONDS
 from ..training.mpi import MPITeam, launched_by_mpi
-from . import add_command, add_quiet, number_of_workers, positive_number
+from . import add_command, add_quiet, number_above_0, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
@@ -51,6 +51,10 @@ def _add_kind(kinds, task):
         help="the weights to use: those of the step with the lowest validation loss, or of the last step "
         "(default: best; with --resume as before)",
     )
+    add(
+        "--constant-lr", type=number_above_0, metavar="X",
+        help="with --resume: this learning rate from now on (default: the schedule goes on, and --steps stretches it)",
+    )  # fmt: skip
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
         shown = "" if field.default is None else f" (default: {field.default})"
@@ -81,6 +85,7 @@ def run(args):
         options, folder, resume=args.resume, progress=not args.quiet,
         report=None if args.quiet else lambda line: print(line, file=sys.stderr), workers=workers,
         validate_every=args.validate_every, save_seconds=args.save_every, keep=args.keep,
+        constant_lr=args.constant_lr,
     )  # fmt: skip
     trainer = trained.trainer
     if not trainer.leads:

@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, given_texts, print_json
+from . import add_command, add_json, for_each_text, print_json
 
 
 def add_parser(subparsers):
@@ -31,7 +31,8 @@ def run(args):
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
-    for sentence in given_texts(args.text):
+
+    def use(sentence):
         unknown = translator.src_tokenizer.unknown(sentence)
         if unknown and not args.json:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
@@ -49,4 +50,5 @@ def run(args):
             print_json({"text": sentence, "translation": translation, "unknown": unknown})
         else:
             print(translation, flush=True)
-    return 0
+
+    return for_each_text(args.text, use, args.json)

@@ -11,6 +11,7 @@ from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
 FIRST_BYTE = len(SPECIAL_TOKENS)  # the id of the byte 0
 FIRST_MERGE = FIRST_BYTE + 256
+LONGEST_TOKEN = 4 * 65  # bytes: a piece has a space and 64 characters
 MOST_KNOWN = 100_000  # pieces whose ids are kept, about 25 MB
 
 # A piece is an English ending after an apostrophe; a run of letters, digits or other signs, with an optional space
@@ -43,14 +44,16 @@ class BPETokenizer(Tokenizer):
     def __init__(self, merges):
         _check_merges(merges)
         self.merges = [list(pair) for pair in merges]
-        self._bytes = [b""] * FIRST_BYTE + [bytes([byte]) for byte in range(256)]
+        self.spelled = [b""] * FIRST_BYTE + [bytes([byte]) for byte in range(256)]  # the bytes of each token
         for left, right in self.merges:
-            self._bytes.append(self._bytes[left] + self._bytes[right])
+            self.spelled.append(self.spelled[left] + self.spelled[right])
+            if len(self.spelled[-1]) > LONGEST_TOKEN:  # thirty merges of a few bytes can double to a gigabyte
+                raise ValueError(f"merges spells a token of more than {LONGEST_TOKEN} bytes, longer than any piece")
         self._merged = {tuple(pair): FIRST_MERGE + i for i, pair in enumerate(self.merges)}
         self._known = {}  # piece -> its ids
         self.vocabulary = [  # as printable text: bytes that are not a whole character appear as "\\xe2"
             *SPECIAL_TOKENS,
-            *(token.decode("utf-8", "backslashreplace") for token in self._bytes[FIRST_BYTE:]),
+            *(token.decode("utf-8", "backslashreplace") for token in self.spelled[FIRST_BYTE:]),
         ]
 
     @staticmethod
@@ -95,7 +98,7 @@ class BPETokenizer(Tokenizer):
     def decode(self, ids):
         """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": encoding never gives such
         bytes, but a model may generate them."""
-        return b"".join(self._bytes[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
+        return b"".join(self.spelled[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
 
     def pieces(self, text):
         """One string for each id of `encode`: the tokens."""

@@ -28,24 +28,32 @@ def as_encoder_input(ids, max_len):
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """A batch of texts: padded ids (B, S), and the index of each text's label, labels (B,)."""
+    """A batch of texts: padded ids (B, S), the index of each text's label, labels (B,), and padding (B, S), True where
+    a row is padded, and segments (B, S) of pairs of texts; without them the model takes pad_id for padding."""
 
     ids: np.ndarray
     labels: np.ndarray
+    padding: np.ndarray | None = None
+    segments: np.ndarray | None = None
 
 
 class LabelledBatches(Seq2SeqBatches):
     """Labelled texts as an endless sequence of batches, in the order of Seq2SeqBatches.
 
     texts: a list of (ids, index of the label), special tokens included
+    segments: the segments of each text, a list of lists, or None: all 0
     """
 
-    def __init__(self, texts, batch_size, seed=0, pad_id=PAD):
+    def __init__(self, texts, batch_size, seed=0, pad_id=PAD, segments=None):
         super().__init__([(ids, (label,)) for ids, label in texts], batch_size, seed, pad_id)
+        self.segments = segments
 
     def _make(self, chosen):
         ids, labels = zip(*(self.pairs[i] for i in chosen), strict=True)
-        return LabelledBatch(pad_batch(ids, self.pad_id), np.array(labels)[:, 0])
+        padded = pad_batch(ids, self.pad_id)
+        padding = np.arange(padded.shape[1]) >= np.array([len(row) for row in ids])[:, None]
+        segments = None if self.segments is None else pad_batch([self.segments[i] for i in chosen], 0)
+        return LabelledBatch(padded, np.array(labels)[:, 0], padding, segments)
 
 
 def mask_tokens(ids, vocab_size, rng):

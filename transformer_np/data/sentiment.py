@@ -15,6 +15,7 @@ The label depends on the meaning of the whole sentence, not on single words:
 So no single word reveals the label. There are no ambiguous sentences: nothing is "not wonderful".
 """
 
+from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
@@ -153,12 +154,29 @@ def read_labelled(path):
     """Read labelled texts from a UTF-8 file with one per line: the label, a tab, the text. Ignores blank lines and
     white space around label and text.
 
-    ->  a list of (text, label)
+    ->  a list of (text, label); the text of a pair, label TAB text TAB text, has a tab
 
-    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line number for a line of another form.
+    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line number for a line of another form, for a
+    row with the names of the columns, and for columns that seem to be swapped.
     """
     rows = read_columns(path, ("label", "text"), "a label, a tab and a text", "labelled texts", tabs=1)
+    labels, texts = Counter(label for label, _ in rows), {text for _, text in rows}
+    if len(texts) < len(labels):
+        raise ValueError(
+            f"{path}: the first column has {len(labels)} different entries and the second {len(texts)}, but the label "
+            "comes first, then a tab and the text: swap the columns"
+        )
+    (label, text), *others = rows
+    if labels[label] == 1 < len(others) and min(labels[other] for other, _ in others) > 1 and _is_name(label, text):
+        raise ValueError(
+            f"{path}, line 1: no other line has the label {label!r}, so this seems to be a row with the names of the "
+            "columns: delete it, or add more texts with this label"
+        )
     return [(text, label) for label, text in rows]
+
+
+def _is_name(*columns):
+    return all(part.strip().isidentifier() for column in columns for part in column.split("\t"))
 
 
 def labels_of(split):

@@ -17,6 +17,7 @@ from html import escape
 from itertools import combinations
 from zlib import crc32
 
+from ..homework.answers import is_stub
 from ..homework.path import all_exercises
 from .sandbox.package import by_name, reached
 
@@ -66,8 +67,10 @@ def answers_in(files, names):
             tree = ast.parse(content)
             nodes = by_name(tree)
             for name in names:
-                if isinstance(nodes.get(name, [None])[-1], ast.FunctionDef | ast.ClassDef):
-                    answer = _answer(nodes, name, {*names} - {name})
+                node, exercise = nodes.get(name, [None])[-1], all_exercises()[name]
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_stub(node, exercise.parts):
+                    written = {**nodes, name: [_without_given(node, exercise)]}
+                    answer = _answer(written, name, {*names} - {name})
                     found |= {name: answer} if answer.size <= LARGEST else {}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
@@ -92,7 +95,8 @@ def published(name):
             tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
         except (OSError, TypeError, SyntaxError):
             continue
-        found.append(_answer(by_name(tree), tree.body[0].name, ()))
+        nodes = {name: [_without_given(node, exercise)] for name, (*_, node) in by_name(tree).items()}
+        found.append(_answer(nodes, tree.body[0].name, ()))
     return found
 
 
@@ -123,6 +127,23 @@ def _part(one, other):
     if 2 * min(one.size, other.size) < ALIKE * (one.size + other.size):
         return 0.0
     return 2 * (one.runs & other.runs).total() / max(1, one.size + other.size)
+
+
+def same_files(people):
+    """{student: a remark} on those who handed in the same bytes as another; {student: [{name: hash of a file}, …]}."""
+    owners, found = {}, {}
+    for student, attempts in people.items():
+        for name, content in {(n, c) for files in attempts for n, c in files.items() if c}:
+            owners.setdefault(content, {}).setdefault(student, name)
+    for students in owners.values():
+        for student in students if len(students) > 1 else ():
+            others = found.setdefault(student, {})
+            others |= {f"{other} ({name})": None for other, name in sorted(students.items()) if other != student}
+    remarks = {student: [*others] for student, others in found.items()}
+    return {
+        student: f"the same file as {', '.join(others[:3])}" + (f" and {len(others) - 3} more" if others[3:] else "")
+        for student, others in remarks.items()
+    }
 
 
 # --- what the teacher reads ------------------------------------------------------------------------------------------
@@ -163,6 +184,14 @@ def side_by_side(found):
 
 
 # --- the normal form -------------------------------------------------------------------------------------------------
+
+
+def _without_given(node, exercise):
+    """A class without the methods that every student is given; anything else as it is."""
+    if not isinstance(node, ast.ClassDef):
+        return node
+    body = [n for n in node.body if getattr(n, "name", None) not in exercise.given]
+    return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 
 
 def _answer(nodes, name, others):

@@ -1,5 +1,8 @@
 """The feedback for one student as a page of HTML, which a browser or a learning platform shows."""
 
+import io
+import re
+import zipfile
 from html import escape
 
 from .report import explained, rows_of_report, summary
@@ -22,10 +25,10 @@ def page(grade, rubric, run):
     parts.append(f"<p>{escape(summary(grade, rubric))}</p>")
     if grade.remarks:
         parts.append(f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in grade.remarks)}</ul>")
-    parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th></tr>")
-    for name, points, outcome, mistake in rows:
-        cells = "".join(f"<td>{escape(text)}</td>" for text in (name, points, outcome, mistake))
-        parts.append(f'<tr class="{"passed" if outcome == "passed" else ""}">{cells}</tr>')
+    parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th><th>graded</th></tr>")
+    for row in rows:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in row)
+        parts.append(f'<tr class="{"passed" if row[2] == "passed" else ""}">{cells}</tr>')
     parts.append("</table>")
     for name, text, below in explained(grade, rubric):
         parts.append(f"<h2>{escape(name)}</h2><pre>{escape(text)}</pre>")
@@ -36,3 +39,21 @@ def page(grade, rubric, run):
         f'<meta name="viewport" content="width=device-width">\n<style>{_STYLE}</style>\n</head>\n'
         f"<body>\n{body}\n<footer>{escape(run)}</footer>\n</body>\n</html>\n"
     )
+
+
+MOODLE_ZIP = "moodle_feedback.zip"
+_OF_MOODLE = re.compile(r"[^_]*_\d+_assignsubmission_[a-z]+_?")  # Ada Lovelace_4711_assignsubmission_file
+
+
+def moodle_zip(pages):
+    """The zip that Moodle reads as "multiple feedback files", or None if nothing comes from Moodle.
+
+    pages: {name of a file or folder among the submissions: HTML}; Moodle knows the student by the number in the name of
+    the folder that it wrote itself
+    """
+    pages = {name: text for name, text in pages.items() if _OF_MOODLE.fullmatch(name)}
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in sorted(pages.items()):
+            file.writestr(zipfile.ZipInfo(f"{name}/feedback.html"), text.encode("utf-8", "replace"))
+    return content.getvalue() if pages else None

@@ -22,25 +22,26 @@ def as_json(grades, course):
                 "student": grade.student, "name": grade.name,
                 "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
                 "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
-                "attempts": grade.attempt[1], "points": grade.points(course), "points possible": course.possible,
-                "extended points": grade.extended_points(course),
-                "extended points possible": course.possible_extended, "remarks": list(grade.remarks),
-                "not loaded": grade.not_loaded, "alike": grade.alike,
-                "exercises": [_exercise(grade.verdicts[name], course) for name in course.points],
+                "attempts": grade.attempt[1], "points": _points(grade.points(course)),
+                "points possible": _points(course.possible),
+                "extended points": _points(grade.extended_points(course)),
+                "extended points possible": _points(course.possible_extended),
+                "remarks": [*grade.notes, *grade.remarks], "not loaded": grade.not_loaded, "alike": grade.alike,
+                "exercises": [_exercise(grade, name, course) for name in course.points], "written": grade.written,
             }
         )  # fmt: skip
     return _text({"title": course.title, "students": students})
 
 
-def _exercise(verdict, course):
-    parts = course.parts_of(verdict.exercise)
+def _exercise(grade, name, course):
+    verdict, parts = grade.verdicts[name], course.parts_of(name)
     extended = [part for part in parts if part.extended]
     return {
         **verdict_as_dict(verdict),
-        "points": math.fsum(course.points_for(part, verdict) for part in parts),
-        "points possible": course.points[verdict.exercise],
-        "extended points": math.fsum(course.points_for(part, verdict) for part in extended),
-        "extended points possible": math.fsum(part.worth for part in extended),
+        "points": _points(*(grade.points_for(part, course) for part in parts)),
+        "points possible": _points(course.points[verdict.exercise]),
+        "extended points": _points(*(grade.points_for(part, course) for part in extended)),
+        "extended points possible": _points(*(part.worth for part in extended)),
         "extended": verdict.exercise in course.extended,
     }
 
@@ -61,12 +62,13 @@ def gradescope(grades, course):
         tests.append(
             {
                 "name": f"{part.exercise} (extended)" if part.extended else part.exercise,
-                "score": round(course.points_for(part, verdict), 4), "max_score": 0 if part.extended else part.worth,
+                "score": _points(grade.points_for(part, course)),
+                "max_score": 0 if part.extended else _points(part.worth),
                 "status": "passed" if part.is_right(verdict) else "failed", "output": verdict.message[:MOST_OUTPUT],
                 "output_format": "text", "visibility": "visible",
             }
         )  # fmt: skip
-    score = round(grade.points(course) + grade.extended_points(course), 4)
+    score = _points(grade.points(course), grade.extended_points(course))
     output = "\n\n".join([*grade.remarks, *(f"{f} could not be loaded. {t}" for f, t in grade.not_loaded.items())])
     return _text({"score": score, "output": output[:MOST_OUTPUT], "output_format": "text", "tests": tests})
 
@@ -98,10 +100,15 @@ def otter_csv(grades, course):
     table.writerow(["points-per-question", *worth, number(course.possible), 1, "--"])
     for grade in grades:
         points = grade.points(course) + grade.extended_points(course)
-        row = [number(course.points_for(part, grade.verdicts[part.exercise])) for part in parts]
-        status = "; ".join(grade.remarks) or "Completed"
+        row = [number(grade.points_for(part, course)) for part in parts]
+        status = "; ".join((*grade.notes, *grade.remarks)) or "Completed"
         table.writerow([cell(grade.student), *row, number(points), number(points / course.possible), cell(status)])
     return text.getvalue()
+
+
+def _points(*values):
+    """Their sum, 2.4 and not 2.4000000000000004."""
+    return round(math.fsum(values), 4)
 
 
 def _text(value):

@@ -1,21 +1,62 @@
-"""A grade: the verdicts on a submission and the remarks, and its record, which the next grading reads."""
+"""A grade: the verdicts on a submission, the remarks, and the points."""
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
+from ..homework.answers import place
 from ..homework.judging.judge import OUTCOMES, Verdict
-from .copies import answers_from, as_texts
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found out about the answer to an exercise. It depends on nothing but the files of the submission, the
+    exercise, its inputs and the limits, so the next grading can use it.
+
+    found: (file, cell, line) of the definition that counts, then of the others; elsewhere: where else its name was seen
+    layers: the isolation; not_loaded: {file: (kind, text, trace) of its crash}; called: functions of the library
+    lost: "timed out" and the like; notes: other remarks
+    """
+
+    verdict: Verdict
+    found: tuple[tuple, ...] = ()
+    elsewhere: str = ""
+    layers: tuple[str, ...] = ()
+    not_loaded: dict = field(default_factory=dict)
+    called: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def as_lines(result):
+    """A Result for JSON."""
+    return asdict(result)
+
+
+def result_from(said):
+    """The Result that `as_lines` has made, or None if it is none."""
+    try:
+        crashes = {file: tuple(map(str, crash)) for file, crash in said["not_loaded"].items()}
+        texts = [tuple(map(str, said[name])) for name in ("layers", "called", "lost", "notes")]
+        verdict, found = Verdict(**said["verdict"]), tuple(tuple(one) for one in said["found"])
+        if verdict.outcome not in OUTCOMES:
+            return None
+        return Result(verdict, found, str(said["elsewhere"]), texts[0], crashes, *texts[1:])
+    except (KeyError, TypeError, AttributeError):
+        return None
 
 
 @dataclass(frozen=True)
 class Grade:
     """verdicts: {name of an exercise: Verdict}; layers: the isolation of the submission
+    remarks: for the student and the teacher; notes: for the teacher alone
     not_loaded: {file: why it could not be loaded, with the student's lines}
-    name: of the student, if a roster says it; handed_in: the time, None without a submission; known_by: where the time
+    name: of the student, if a roster says it; handed_in: the time, None without one; known_by: where the time
         comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
     alike: with whose answers its own are alike, for the teacher; answers: {name of an exercise: its Answer}, of which
         that is told
+    graded: {name of an exercise: (file, cell, line)} of the definition that was graded, the last two None if unknown
+    corrected, written: {title: points} that the roster gives, instead of the points of a column and beside them
+    number: of the Record
     """
 
     student: str
@@ -31,40 +72,33 @@ class Grade:
     factor: float = 1.0
     alike: str = ""
     answers: dict = field(default_factory=dict)
+    graded: dict = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    corrected: dict = field(default_factory=dict)
+    written: dict = field(default_factory=dict)
+    number: int = field(default=-1, compare=False)
+
+    @property
+    def graded_files(self):
+        """The files whose definitions were graded, without those that are not started; all that were, if none is."""
+        begun = [file for name, (file, _, _) in self.graded.items() if self.verdicts[name].outcome != "not started"]
+        return sorted({*begun} or {file for file, _, _ in self.graded.values()})
+
+    def place(self, name):
+        """Where the definition of an exercise is that was graded, in words."""
+        return place(*self.graded[name]) if name in self.graded else ""
 
     def points(self, rubric):
-        """The points for the core."""
-        return self._points(rubric, extended=False)
+        """The points for the core, with those for written answers."""
+        return self._points(rubric, extended=False) + sum(self.written.values())
 
     def extended_points(self, rubric):
         return self._points(rubric, extended=True)
 
+    def points_for(self, part, rubric):
+        """The points for a Part of the rubric: less what lateness costs."""
+        points = self.corrected.get(part.title)
+        return self.factor * (rubric.points_for(part, self.verdicts[part.exercise]) if points is None else points)
+
     def _points(self, rubric, extended):
-        parts = [part for part in rubric.parts if part.extended == extended]
-        return self.factor * sum(rubric.points_for(part, self.verdicts[part.exercise]) for part in parts)
-
-
-def as_record(grade, content, rules, seed):
-    return {
-        "content": content, "rules": rules, "seed": seed, "student": grade.student,
-        "handed in": grade.handed_in and grade.handed_in.isoformat(), "known by": grade.known_by,
-        "remarks": grade.remarks, "layers": grade.layers, "not loaded": grade.not_loaded,
-        "answers": as_texts(grade.answers), "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
-    }  # fmt: skip
-
-
-def read_record(path, student, names):
-    """(the recorded Grade, the hashes of its submission and its rules, its seed), or None if the file is no record
-    with these exercises."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        verdicts = {said["exercise"]: Verdict(**said) for said in record["verdicts"]}
-        if not set(names) <= set(verdicts) or not all(verdict.outcome in OUTCOMES for verdict in verdicts.values()):
-            return None
-        handed_in = record["handed in"] and datetime.fromisoformat(record["handed in"])
-        remarks, layers = tuple(map(str, record["remarks"])), tuple(map(str, record["layers"]))
-        of = Grade(student, verdicts, remarks, layers, dict(record["not loaded"]), "", handed_in, record["known by"])
-        of = replace(of, answers=answers_from(record.get("answers", {})))
-        return of, record["content"], record["rules"], record["seed"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        return sum(self.points_for(part, rubric) for part in rubric.parts if part.extended == extended)

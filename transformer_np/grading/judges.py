@@ -16,12 +16,14 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from ..homework.answers import Survey, survey
 from ..homework.judging.attempt import RULES, Attempt, changed
 from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
 from .copies import answers_from, answers_in, as_texts
-from .sandbox.keeper import OPTIONS, Stopped
+from .sandbox.bubblewrap import OPTIONS
+from .sandbox.keeper import Stopped
 from .sandbox.package import ROOT
 from .sandbox.wire import CHANGEABLE, unpack
 
@@ -44,20 +46,24 @@ class Judge:
     def verdict(self, task, replies):
         """The Verdict on the replies of a submission. Raises NotJudged, or Stopped when the grading ends."""
         if self.process is None:
-            self._start()
+            self._start()  # which empties `known`
         sent = {"name": task.name, "seed": task.trials.seed, "replies": replies}
-        if task.name not in self.known:
+        if (task.name, task.trials.seed) not in self.known:
             sent["inputs"] = task.inputs
-            self.known.add(task.name)
+            self.known.add((task.name, task.trials.seed))
         return Verdict(**self._told(sent))
 
-    def answers(self, files, names):
-        """{name of an exercise: its Answer} in Python files: their syntax trees may be as hostile. Raises NotJudged."""
-        if self.process is None:
-            self._start()
-        return answers_from(self._told({"files": files, "names": names}))
+    def survey(self, files):
+        """The Survey of files: their syntax trees may be as hostile as their results. Raises NotJudged."""
+        return Survey(**self._told({"survey": files}))
+
+    def answers(self, sources, names):
+        """{name of an exercise: its Answer} in the code of files, {name: bytes}. Raises NotJudged."""
+        return answers_from(self._told({"files": sources, "names": names}))
 
     def _told(self, sent):
+        if self.process is None:
+            self._start()
         content = pickle.dumps(sent)
         try:
             self._write(_LENGTH.pack(len(content)) + content)
@@ -144,6 +150,7 @@ def main():
     from ..homework.judging.judge import judge
     from ..homework.judging.trials import Trials
     from ..homework.path import all_exercises, use_exercises
+    from ..homework.private import for_students
     from .sandbox.limits import limit
 
     limit("RLIMIT_AS", MEMORY)
@@ -153,30 +160,33 @@ def main():
     requests, known, seen = sys.stdin.buffer, {}, {}
 
     def verdict(sent):
-        name = sent["name"]
-        if name not in known:
-            trials = known[name] = Trials(all_exercises()[name], sent["seed"])
+        one = sent["name"], sent["seed"]
+        if one not in known:
+            trials = known[one] = Trials(all_exercises()[sent["name"]], sent["seed"])
             inputs = pickle.loads(sent["inputs"])  # to the last digit those that the submission got
             trials.cases = [
                 replace(case, arguments=arguments, options=options)
                 for case, (arguments, options) in zip(trials.cases, inputs, strict=True)
             ]
-        trials = known[name]
-        key = name, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
+        trials = known[one]
+        key = *one, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
         if key not in seen:  # the verdict depends on nothing but these bytes
             pairs = zip(trials.cases, sent["replies"], strict=True)
             with np.errstate(all="ignore"):
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                seen[key] = asdict(judge(trials, attempts))
+                seen[key] = asdict(for_students(judge(trials, attempts), trials.exercise))
         return seen[key]
 
     while length := requests.read(_LENGTH.size):
         sent = pickle.loads(requests.read(*_LENGTH.unpack(length)))
         if hasattr(signal, "setitimer"):
-            seconds = OF_TREES if "files" in sent else SECONDS
+            seconds = SECONDS if "name" in sent else OF_TREES
             signal.setitimer(signal.ITIMER_PROF, seconds)  # then the system ends this process
         try:
-            said = as_texts(answers_in(sent["files"], sent["names"])) if "files" in sent else verdict(sent)
+            if "survey" in sent:
+                said = asdict(survey(sent["survey"]))
+            else:
+                said = as_texts(answers_in(sent["files"], sent["names"])) if "files" in sent else verdict(sent)
         except Exception as error:  # a strange result must not end the run
             said = {"error": type(error).__name__}
         content = json.dumps(said).encode()

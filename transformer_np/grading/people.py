@@ -1,162 +1,259 @@
 """The people of a course and their attempts: which submission is whose, and when it was handed in."""
 
 import csv
-import os
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from pathlib import Path
-from unicodedata import normalize
+from unicodedata import category, normalize
+from unicodedata import name as name_of_sign
 
-from ..homework.deadline import local
+from ..homework.deadline import local, possible
+from ..homework.path import all_exercises
 from ..support.files import read_bytes
-from .submissions import content_of, find_submissions
+from .submissions import students_of
 
-TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
 UNKNOWN = "not on the roster"
-COLUMNS = ("id", "name", "path", "submitted")
+GONE = "its file is not among the submissions any more"
+COLUMNS = ("id", "name", "path", "submitted", "deadline")
+CORRECTED, WRITTEN = "corrected ", "written"
+_MORE = "and, for points by hand, `corrected softmax` for each column of the table and `written (4)` with its points"
 
 
 class RosterError(ValueError):
     """A roster cannot be used; the message names the line."""
 
 
-@dataclass(frozen=True)
-class HandIn:
-    """A submission. path: of the file or folder that names it; files: what is graded of it
-    known_by: where its time comes from, "roster", "timestamp.txt" or "file"
-    """
-
-    path: Path
-    files: Path
-    when: datetime
-    known_by: str
-
-
 @dataclass
 class Person:
-    """student: the id, or the name of the file without a roster; attempts: HandIns, the earliest first
-    remark: why it is not known who this is, or ""
+    """student: the id, or the name of the file without a roster; attempts: [(a Record, the time that the roster says)]
+    remarks: for the teacher, on whose it is; deadline: of this person alone, or None
+    corrected: {title of a column: points}, written: {title: points}, which the roster says
     """
 
     student: str
     name: str = ""
     attempts: list = field(default_factory=list)
-    remark: str = ""
+    remarks: list = field(default_factory=list)
+    deadline: datetime | None = None
+    corrected: dict = field(default_factory=dict)
+    written: dict = field(default_factory=dict)
 
 
-def people(folder, roster=None, assignment=""):
-    """A Person for each submission in the folder; with a roster, a CSV file, one for each of its people and for each
-    submission of nobody among them. Raises RosterError.
-
-    assignment: the folder inside a student's folder that is graded; the others are other assignments
-    """
-    found = find_submissions(folder, none_is_fine=roster is not None)
-    if assignment:
-        found = [(student, path) for student, path in found if (path / assignment).is_dir()]
-    if not found and roster is None:
-        raise ValueError(f"{folder} contains no submission to {assignment}: no student has a folder of this name")
-    if roster is None:
-        return [Person(student, attempts=[handed_in(path, assignment)]) for student, path in found]
-    persons, others, rows = {}, [], _rows(roster)
-    for _, row in rows:
-        persons.setdefault(row["id"], Person(row["id"], row["name"]))
-    for student, path in found:
-        owners = [(line, row) for line, row in rows if _belongs(path.name, row, rows)]
-        ids = list(dict.fromkeys(row["id"] for _, row in owners))
+def people(hand_ins, present, roster=None):
+    """A Person for each entry among the Records; with a Roster, one for each of its people and for each entry of nobody
+    among them. present: the names of the entries that are there now."""
+    records, others = {}, []
+    for record in hand_ins:
+        records.setdefault(record.entry, []).append(record)
+    students = students_of({entry: of[-1].is_folder for entry, of in records.items()})
+    persons = roster.persons() if roster else {}
+    for entry in sorted(records, key=lambda entry: (students[entry], entry)):
+        attempts = [(record, None) for record in records[entry]]
+        ids, time = roster.owners(entry) if roster else ([], None)
         if len(ids) == 1:
-            line, row = owners[0]
-            persons[ids[0]].attempts.append(handed_in(path, assignment, _time(row["submitted"], roster, line)))
-        else:
-            remark = f"could be from {' or '.join(ids)}: write a path for each into the roster" if ids else UNKNOWN
-            others.append(Person(student, attempts=[handed_in(path, assignment)], remark=remark))
-    for person in persons.values():
-        person.attempts.sort(key=lambda attempt: (attempt.when, attempt.path.name))
+            persons[ids[0]].attempts += [*attempts[:-1], (records[entry][-1], time)]
+            continue
+        person = Person(students[entry], attempts=attempts)
+        others.append(person)
+        if ids:
+            person.remarks.append(f"could be from {' or '.join(ids)}: write a path for each into the roster")
+        elif roster:
+            person.remarks.append(UNKNOWN)
+        for one in ids:
+            persons[one].remarks.append(f"{students[entry]} could be theirs: write a path into the roster")
     taken = {person.student.casefold() for person in persons.values()}
     for person in others:
         person.student += " (not on the roster)" if person.student.casefold() in taken else ""
-    return [*persons.values(), *others]
+    found = [*persons.values(), *others]
+    for person in found:
+        if person.attempts and not any(record.entry in present for record, _ in person.attempts):
+            person.remarks.append(GONE)
+    _remark_names_that_look_alike(found)
+    return found
+
+
+def time_of(record, said=None, graded=()):
+    """(the time of a hand-in, what says it, a remark if nothing does). graded: the files that hold the answers"""
+    if said or record.said:
+        return said or record.said, "roster" if said else record.by, ""
+    seconds = [record.changed[name] for name in graded if name in record.changed]
+    seconds = seconds or [s for name, s in record.changed.items() if name] or list(record.changed.values())
+    try:
+        return possible(max(seconds)), "file", ""
+    except (ValueError, OverflowError, OSError):
+        why = f"is in the year {1970 + max(seconds) / 31556952:.0f}" if seconds else "cannot be read"
+        return None, "", f"its time {why}, so it counts as in time: write the time into the roster's column submitted"
 
 
 # --- the roster ------------------------------------------------------------------------------------------------------
 
 
-def _rows(roster):
-    """[(line, {column: text})] of a roster."""
-    content = read_bytes(roster, "the roster, a CSV file")
-    try:
-        lines = normalize("NFC", content.decode("utf-8-sig")).splitlines()
-    except UnicodeDecodeError:
-        raise RosterError(f"{roster} is not UTF-8") from None
-    semicolons = bool(lines) and lines[0].count(";") > lines[0].count(",")
-    reader = csv.reader(lines, delimiter=";" if semicolons else ",")
-    head = [word.strip().casefold() for word in next(reader, [])]
-    if "id" not in head:
-        raise RosterError(f"{roster}, line 1: there is no column id; the columns are {', '.join(COLUMNS)}")
-    rows = []
-    for row in reader:
-        cells = dict(zip(head, map(str.strip, row), strict=False))
-        if any(cells.values()):
-            if not cells.get("id"):
-                raise RosterError(f"{roster}, line {reader.line_num}: the id is missing")
-            rows.append((reader.line_num, {name: cells.get(name, "") for name in COLUMNS}))
-    if not rows:
-        raise RosterError(f"{roster} names nobody: write one line per student below the head")
-    return rows
+class Roster:
+    """A CSV file with the people of a course. Raises RosterError.
+
+    written: {title: possible points} of its columns for written answers; ignored: the columns without a meaning here
+    """
+
+    def __init__(self, path, course):
+        self.path, self.written, self.ignored = path, {}, []
+        content = read_bytes(path, "the roster, a CSV file")
+        try:
+            lines = normalize("NFC", content.decode("utf-8-sig")).splitlines()
+        except UnicodeDecodeError:
+            raise RosterError(f"{path} is not UTF-8") from None
+        semicolons = bool(lines) and lines[0].count(";") > lines[0].count(",")
+        reader = csv.reader(lines, delimiter=";" if semicolons else ",")
+        head = self._read_head(next(reader, []), [part.title for part in course.parts])
+        self.rows = []
+        for row in reader:
+            if any(map(str.strip, row)):
+                self.rows.append(self._read_row(head, [cell.strip() for cell in row], reader.line_num))
+        if not self.rows:
+            raise RosterError(f"{path} names nobody: write one line per student below the head")
+
+    def _read_head(self, words, titles):
+        """What each column is: one of COLUMNS, (CORRECTED, title), (WRITTEN, title), or None without a meaning."""
+        head, words = [], [" ".join(word.split()) for word in words]
+        known = {column: column for column in COLUMNS}  # and those for the exercises of all sheets
+        for title in (
+            *all_exercises(),
+            *(f"{name} (extended)" for name in all_exercises()),
+        ):
+            known[f"{CORRECTED}{title}".casefold()] = (CORRECTED, title) if title in titles else None
+        for word in words:
+            plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:\.\d+)?)\)", word, re.I)
+            if with_points:
+                title = with_points[1].casefold()
+                self.written[title] = float(with_points[2])
+                head.append((WRITTEN, title))
+            elif plain in known:
+                head.append(known[plain])
+            else:
+                near = get_close_matches(plain, [one for one in known if len(one) > 2], n=1, cutoff=0.75)
+                if plain.startswith(WRITTEN):
+                    self._fail(1, f"the column {word!r} needs the points that are possible, as in {word} (4)")
+                if near or plain.startswith(CORRECTED):
+                    self._fail(1, f"there is no column {word!r}" + "".join(f"; did you mean {one}?" for one in near))
+                self.ignored += [word] if word else []
+                head.append(None)
+        if "id" not in head:
+            self._fail(1, f"there is no column id; the columns are {', '.join(COLUMNS)}, {_MORE}")
+        if twice := [word for word, column in zip(words, head, strict=True) if column and head.count(column) > 1]:
+            self._fail(1, f"there are two columns {twice[0]}")
+        return head
+
+    def _read_row(self, head, cells, line):
+        if any(cells[len(head) :]):
+            self._fail(
+                line, f"there are {len(cells)} cells, and {len(head)} columns: put a name with a comma in quotes"
+            )
+        row = {column: cell for column, cell in zip(head, cells, strict=False) if column}
+        row = dict.fromkeys(COLUMNS, "") | row | {"line": line}
+        if not row["id"]:
+            self._fail(line, "the id is missing")
+        for column in ("submitted", "deadline"):
+            row[column] = self._time(row[column], column, line)
+        for column, cell in row.items():
+            if isinstance(column, tuple) and cell:
+                row[column] = self._points(cell, column[1], line)
+        return row
+
+    def _time(self, text, column, line):
+        try:
+            return possible(local(datetime.fromisoformat(text))) if text else None
+        except (ValueError, OverflowError, OSError):
+            self._fail(line, f"{column} must be a time such as 2026-06-12T11:58, got {text!r}")
+
+    def _points(self, text, title, line):
+        try:
+            points = float(text.replace(",", "."))
+        except ValueError:
+            points = math.nan
+        if not math.isfinite(points):
+            self._fail(line, f"the points for {title} must be a number, got {text!r}")
+        return points
+
+    def _fail(self, line, message):
+        raise RosterError(f"{self.path}, line {line}: {message}")
+
+    def persons(self):
+        """{id: Person} without attempts, in order. What several lines say of one person must agree."""
+        persons = {}
+        for row in self.rows:
+            person = persons.setdefault(row["id"], Person(row["id"], row["name"]))
+            said = {"deadline": row["deadline"]} | {key: cell for key, cell in row.items() if isinstance(key, tuple)}
+            for key, value in said.items():
+                kind, name = key if isinstance(key, tuple) else ("", key)
+                kept = {"": vars(person), CORRECTED: person.corrected, WRITTEN: person.written}[kind]
+                if value in (None, ""):
+                    continue
+                if kept.get(name) not in (None, value):
+                    self._fail(row["line"], f"another line says something else on {row['id']}, {name}")
+                kept[name] = value
+        return persons
+
+    def owners(self, entry):
+        """([the ids whose file or folder this could be], the time that the roster says)."""
+        entry = normalize("NFC", entry)  # macOS takes letters and accents apart
+        stem = re.sub(r"\.(py|ipynb)$", "", entry)
+        found = [r for r in self.rows if r["path"] and any(fnmatchcase(t, r["path"].strip("/")) for t in (entry, stem))]
+        found = found or self._named([row for row in self.rows if not row["path"]], stem.casefold())
+        ids = list(dict.fromkeys(row["id"] for row in found))
+        return ids, found[0]["submitted"] if len(ids) == 1 else None
+
+    @staticmethod
+    def _named(rows, stem):
+        """The rows whose id or name is in a file name: if one is all of it, that; else those that are no part of a
+        longer one."""
+        words = [(word.casefold(), row) for row in rows for word in (row["name"], row["id"]) if word]
+        if of_moodle := re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_"):
+            return next(filter(None, ([r for word, r in words if word == part] for part in of_moodle.groups())), [])
+        found = [(m, row) for word, row in words for m in _names(stem, word)]
+        for rest in (r"", r"[\W\d_]*"):  # ada, then ada_2
+            if exact := [row for m, row in found if re.fullmatch(rest, stem[: m.start()] + stem[m.end() :])]:
+                return exact
+        return [
+            row for m, row in found
+            if not any(o.start() <= m.start() and m.end() <= o.end() and len(o[0]) > len(m[0]) for o, _ in found)
+        ]  # fmt: skip
 
 
-def _belongs(entry, row, rows):
-    """Whether a file or folder belongs to the person of a row: by its pattern, or its name is or contains the id."""
-    entry = normalize("NFC", entry)  # macOS takes letters and accents apart
-    stem = re.sub(r"\.(py|ipynb)$", "", entry)
-    if row["path"]:
-        return any(fnmatchcase(text, row["path"].strip("/")) for text in (entry, stem))
-    if any(other["path"] and fnmatchcase(entry, other["path"]) for _, other in rows):
-        return False
-    return any(word and _contains(stem, word) for word in (row["id"], row["name"]))
+def _names(text, word):
+    """Where a text has a word as a name: ada in "ada-2" and "hw1_ada", not in "adam" or "ada-maria" or "o'ada"."""
+    letter, joint = r"[^\W\d_]", r"[-'‐‑–’ʼ`´]"
+    before = rf"(?<![^\W_])(?<!{letter}{joint})"
+    return re.finditer(rf"{before}{re.escape(word)}(?![^\W_])(?!{joint}{letter})", text)
 
 
-def _contains(text, word):
-    """Whether a text has a word, not as a part of a longer one: ada in "ada-2" and "hw1_ada", not in "adam"."""
-    return re.search(rf"(?<![^\W_]){re.escape(word.casefold())}(?![^\W_])", text.casefold()) is not None
+# --- names that look alike -------------------------------------------------------------------------------------------
+
+_LOOKS_LIKE = str.maketrans(  # Cyrillic, Greek, Latin; NFKC makes others plain
+    "авеѕіјкмнорстухһԁԛԝѵ" + "αβεζηικμνορτυχϲ" + "ıɑɡ", "abesijkmhopctyxhdqwv" + "abezhikmvoptyxc" + "iag"
+)
 
 
-def _time(text, roster, line):
-    if not text:
-        return None
-    try:
-        return local(datetime.fromisoformat(text))
-    except ValueError:
-        raise RosterError(
-            f"{roster}, line {line}: submitted must be a time such as 2026-06-12T11:58, got {text!r}"
-        ) from None
+def _look(name):
+    """Equal for names that look the same: without invisible signs, and with Latin letters for those like them."""
+    plain = normalize("NFC", normalize("NFKC", name).casefold())
+    return "".join(sign for sign in plain if not _is_unseen(sign)).translate(_LOOKS_LIKE)
 
 
-# --- the time --------------------------------------------------------------------------------------------------------
+def _is_unseen(sign):
+    return category(sign) == "Cf" or "VARIATION SEL" in name_of_sign(sign, "") or sign in "\u034f\u115f\u1160\u3164"
 
 
-def handed_in(path, assignment="", said=None):
-    files = path / assignment if assignment and not path.is_symlink() else path
-    if said is not None:
-        return HandIn(path, files, said, "roster")
-    try:
-        if assignment:  # otherwise a student may have written it
-            text = content_of(files / TIMESTAMP)[:100].decode()
-            return HandIn(path, files, local(_parsed(text)), TIMESTAMP)
-    except (OSError, ValueError):
-        pass
-    return HandIn(path, files, datetime.fromtimestamp(_last_change(files)), "file")
-
-
-def _parsed(text):
-    """The time in nbgrader's words, "2026-06-12 11:58:00.000000 UTC", or in another common form."""
-    words = text.strip().removesuffix(" UTC")
-    time = datetime.fromisoformat(words)
-    return time.astimezone() if words == text.strip() else datetime.fromisoformat(f"{words}+00:00")
-
-
-def _last_change(path):
-    """When a file, or the last of a folder's files, was changed."""
-    files = [entry.path for entry in os.scandir(path)] if path.is_dir() and not path.is_symlink() else []
-    return max((os.lstat(file).st_mtime for file in files), default=os.lstat(path).st_mtime)
+def _remark_names_that_look_alike(persons):
+    looks = {}
+    for person in persons:
+        looks.setdefault(_look(person.student.removesuffix(f" ({UNKNOWN})")), []).append(person)
+    for alike in looks.values():
+        for person in alike if len({one.student.casefold() for one in alike}) > 1 else ():
+            signs = [sign for sign in person.student if not sign.isascii()]
+            strange = ", ".join(f"U+{ord(sign):04X} {name_of_sign(sign, '')}".strip() for sign in dict.fromkeys(signs))
+            person.remarks.append(
+                f"its name looks like that of {len(alike) - 1} other row{'s'[: len(alike) > 2]}"
+                + (f"; it has the sign {strange}" if strange else "")
+            )

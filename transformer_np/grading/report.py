@@ -32,7 +32,7 @@ def percent(points, possible):
 def grades_csv(grades, rubric):
     """The text of the CSV: one row per student, in the order of the grades."""
     names = [part.title for part in rubric.parts]
-    columns = ["student", "points", "points possible", "percent", *names, "remarks"]
+    columns = ["student", "points", "points possible", "percent", *names, *rubric.written, "remarks"]
     more = _columns_on_the_person(grades, rubric)
     if rubric.pass_mark is not None:
         columns.insert(4, "passed")
@@ -49,9 +49,10 @@ def grades_csv(grades, rubric):
             row.append(number(grade.extended_points(rubric)))
         if rubric.pass_mark is not None:
             row.append("yes" if _has_passed(points, rubric) else "no")
-        row += [number(rubric.points_for(part, grade.verdicts[part.exercise])) for part in rubric.parts]
+        row += [number(grade.points_for(part, rubric)) for part in rubric.parts]
+        row += [number(grade.written[title]) if title in grade.written else "" for title in rubric.written]
         about = [cell(grade.student), *(cell(say(grade)) for say in more.values())]
-        table.writerow([*about, *row, cell("; ".join(grade.remarks))])
+        table.writerow([*about, *row, cell("; ".join((*grade.notes, *grade.remarks)))])
     return text.getvalue()
 
 
@@ -60,10 +61,11 @@ def _columns_on_the_person(grades, rubric):
     columns = {}
     if any(grade.name for grade in grades):
         columns["name"] = lambda grade: grade.name
-    if rubric.late or any(grade.attempt[1] > 1 for grade in grades):
+    late = rubric.late or any(grade.days_late for grade in grades)
+    if late or any(grade.attempt[1] > 1 for grade in grades):
         columns["handed in"] = lambda grade: (grade.handed_in and shown(grade.handed_in)) or ""
         columns["time from"] = lambda grade: grade.known_by
-    if rubric.late:
+    if late:
         columns["days late"] = lambda grade: str(grade.days_late)
     if any(grade.attempt[1] > 1 for grade in grades):
         columns["attempt"] = lambda grade: f"{grade.attempt[0]} of {grade.attempt[1]}"
@@ -89,7 +91,7 @@ def summary(grade, rubric):
         text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
         text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
-    if grade.handed_in and (rubric.late or grade.attempt[1] > 1):
+    if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
         text += f" Handed in {shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
         text += f" Attempt {grade.attempt[0]} of {grade.attempt[1]} counts, the {rubric.attempts}."
@@ -97,16 +99,18 @@ def summary(grade, rubric):
 
 
 def rows_of_report(grade, rubric):
-    """(exercise, points, outcome, mistake) for every exercise."""
+    """(exercise, points, outcome, mistake) for every exercise, and for answers that the teacher reads."""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         got = ", ".join(
-            f"{number(rubric.points_for(part, verdict))} of {number(part.worth)}"
+            f"{number(grade.points_for(part, rubric))} of {number(part.worth)}"
             + (" (extended)" if part.extended else "")
             for part in rubric.parts_of(name)
         )
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
-        yield name, got, outcome, verdict.misconception or ""
+        yield name, got, outcome, verdict.misconception or "", grade.place(name)
+    for title, worth in rubric.written.items():
+        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", ""
 
 
 def explained(grade, rubric):
@@ -128,8 +132,8 @@ def student_report(grade, rubric, run):
     lines.append(summary(grade, rubric))
     if grade.remarks:
         lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
-    lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join([*row[:3], _plain(row[3])])} |" for row in rows_of_report(grade, rubric)]
+    lines += ["", "| exercise | points | outcome | mistake | graded |", "|---|---|---|---|---|"]
+    lines += [f"| {' | '.join([*row[:3], *map(_plain, row[3:])])} |" for row in rows_of_report(grade, rubric)]
     for title, text, below in explained(grade, rubric):
         fence = "`" * (3 + max(map(len, re.findall("`+", text)), default=0))
         lines += ["", f"## {_plain(title)}", "", f"{fence}text", text, fence, *(["", below] if below else [])]

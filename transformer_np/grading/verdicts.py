@@ -1,45 +1,91 @@
 """From the tried submission to its Grade: a verdict for every exercise, and the remarks."""
 
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 
+from ..homework.answers import Survey, as_they_are, best, missing, remarks_on
+from ..homework.judging.attempt import Crash
 from ..homework.judging.judge import Verdict
-from .grade import Grade
+from .grade import Grade, Result
 from .judges import NotJudged
-from .sandbox.session import DISTURBED
+from .sandbox.session import DISTURBED, Found
 from .sandbox.wire import one_line, plain_text
 
 _SOLUTION = "LibrarySolution"
 
 
-def grade_of(handed_in, tasks, tried, judge):
-    """The Grade of a submission from its Tried."""
-    verdicts = {task.name: _verdict(task, tried, judge) for task in tasks}
-    not_loaded = {file: _what(crash) for file, crash in tried.not_loaded.items()}
-    remarks = (*handed_in.remarks, *_remarks(tried, handed_in))
+def surveyed(files, judge):
+    """(the Survey of a submission's files, remarks on it)."""
     try:
-        answers = judge.answers(handed_in.files, [task.name for task in tasks])
+        return judge.survey(files), ()
     except NotJudged:
-        answers, remarks = {}, (*remarks, "its answers could not be compared with others: read them")
-    return Grade(handed_in.student, verdicts, remarks, tuple(tried.layers), not_loaded, answers=answers)
+        return as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
 
 
-def not_tried(handed_in, tasks, error):
+def results_of(known, tasks, tried, judge, notes=()):
+    """{name of an exercise: its Result} from the Survey and the Tried of a submission, and remarks on it."""
+    not_loaded = {file: (crash.kind, crash.text, crash.trace) for file, crash in tried.not_loaded.items()}
+    results = {}
+    for task in tasks:
+        verdict, found = _verdict(task, known, tried, judge)
+        places = tuple((one.file, one.cell, one.line) for one in found)
+        called, (lost, more) = tuple(tried.called.get(task.name, ())), _lost(task.name, tried)
+        results[task.name] = Result(
+            verdict, places, known.elsewhere.get(task.name, ""), tuple(tried.layers), not_loaded, called, lost,
+            (*notes, *more),
+        )  # fmt: skip
+    return results
+
+
+def grade_of(student, results, is_empty=False):
+    """The Grade of a submission from the Results of all exercises. is_empty: whether none of its files could be read"""
+    crashes = {
+        file: Crash(kind, text, "", trace)
+        for result in results.values() for file, (kind, text, trace) in result.not_loaded.items()
+    }  # fmt: skip
+    known = Survey(elsewhere={name: result.elsewhere for name, result in results.items() if result.elsewhere})
+    definitions = {name: [Found(*place) for place in result.found] for name, result in results.items()}
+    remarks = ["no file could be read"] if is_empty else []
+    remarks += map(partial(one_line, most=300), remarks_on(known, crashes, definitions, results))
+    return Grade(
+        student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
+        tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
+        {file: _what(crash) for file, crash in crashes.items()},
+        graded={name: result.found[0] for name, result in results.items() if result.found},
+    )  # fmt: skip
+
+
+def not_tried(student, tasks, error):
     """The Grade of a submission that the system could not try: it is not recorded."""
     verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in tasks}
-    return Grade(handed_in.student, verdicts, (*handed_in.remarks, f"could not be tried: {one_line(error)}"))
+    return Grade(student, verdicts, (f"could not be tried: {one_line(error)}",))
 
 
 def not_started(name, message):
     return Verdict(name, "not started", f"{name}: not started: {message}")
 
 
-def _verdict(task, tried, judge):
-    replies, name, seed = tried.replies[task.name], task.name, task.trials.seed
-    if name in tried.missing and tried.not_loaded:
-        (file, crash), *_ = tried.not_loaded.items()
-        return _crashed(task, f"{name} is missing because {file} could not be loaded ({crash.kind}).")
+def _verdict(task, known, tried, judge):
+    """(the verdict on the best of an exercise's definitions, the Found: this one and the others)."""
+    name, found = task.name, tried.definitions.get(task.name, [])
     if name in tried.missing:
-        return replace(not_started(name, f"the submission contains no {name}."), seed=seed)
+        begun, said = missing(name, known, tried.not_loaded)
+        said = plain_text(said)
+        return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
+    verdicts = [
+        _verdict_on(task, replies, where, tried, judge)
+        for replies, where in zip_longest([tried.replies[name], *tried.more.get(name, ())], found)
+    ]
+    chosen = best(verdicts)
+    others = [one for one in found if one is not found[chosen]] if found else []
+    return verdicts[chosen], [*found[chosen : chosen + 1], *others]
+
+
+def _verdict_on(task, replies, where, tried, judge):
+    name = task.name
+    if where is not None and where.kind:
+        return _crashed(task, f"It must be a function or a class, got {where.kind}.")
     first = next((reply.crash for reply in replies if reply.crash), None)
     try:
         verdict = judge.verdict(task, replies)
@@ -61,31 +107,26 @@ def _what(crash):
     return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
-def _remarks(tried, handed_in):
-    """The remarks on a submission for the teacher."""
-    remarks = [] if handed_in.files else ["no file could be read"]
-    for file, crash in tried.not_loaded.items():
-        how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
-        how = "has a cell that fails" if file.endswith(".ipynb") and crash.kind != "TimeoutError" else how
-        remarks.append(
-            f"{file} {how}" + (f" ({crash.kind}: {one_line(crash.text)})" if crash.kind != "TimeoutError" else "")
-        )
-    if tried.called:
-        remarks.append(f"calls the library's solution: {', '.join(tried.called)}")
-    crashes = {
-        name: [reply.crash for reply in replies if reply.crash]
-        for name, replies in tried.replies.items()
-        if name not in tried.missing
-    }
-    lost = {"TimeoutError": "timed out", "MemoryError": "out of memory"}
-    for kind, words in lost.items():
-        names = [name for name, found in crashes.items() if any(crash.kind == kind for crash in found)]
-        if names:
+def _lost(name, tried):
+    """How the process of an exercise was lost: in words of the table, and in its own."""
+    texts, words = {}, {"TimeoutError": "timed out", "MemoryError": "out of memory"}
+    crashes = [reply.crash for reply in tried.replies[name] if reply.crash] if name not in tried.missing else []
+    for text in dict.fromkeys(crash.text for crash in crashes):
+        if text.startswith(("it ended", "its process", DISTURBED, "its results")):
+            texts[f"{name}: {one_line(text)}"] = None
+        if text.startswith("the time for the whole"):
+            texts["the time for the whole submission was used up"] = None
+    kinds = {crash.kind for crash in crashes}
+    return tuple(word for kind, word in words.items() if kind in kinds), tuple(texts)
+
+
+def _remarks(results):
+    """The remarks on the processes of a submission."""
+    remarks = []
+    if called := [name for name, result in results.items() if result.called]:
+        remarks.append(f"calls the library's solution: {', '.join(called)}")
+    for words in ("timed out", "out of memory"):
+        if names := [name for name, result in results.items() if words in result.lost]:
             remarks.append(f"{words}: {', '.join(names)}")
-    for name, found in crashes.items():
-        for text in dict.fromkeys(crash.text for crash in found):
-            if text.startswith(("it ended", "its process", DISTURBED, "its results")):
-                remarks.append(f"{name}: {one_line(text)}")
-    if any(crash.text.startswith("the time for the whole") for found in crashes.values() for crash in found):
-        remarks.append("the time for the whole submission was used up")
-    return remarks
+    notes = dict.fromkeys(note for result in results.values() for note in result.notes)
+    return [*remarks, *sorted(notes, key=lambda note: note.startswith("the time for"))]

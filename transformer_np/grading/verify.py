@@ -1,33 +1,65 @@
 """The problems of a teacher's exercises, one sentence each."""
 
 import inspect
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from ..homework.checking import TOO_LONG, verdict_on
 from ..homework.exercise import Case
-from ..homework.judging.attempt import attempt
+from ..homework.judging.attempt import attempt, crash_of
 from ..homework.judging.compare import as_results, close, wrong_structure
 from ..homework.judging.trials import Trials
 from ..homework.limit import Stopped, TimeLimit
+from ..homework.own import lines_shown
 from ..homework.stubs import stub_file
 from .sandbox.session import Task
 
 SEEDS = (0, 1)
 
 
-def problems(exercise, seconds=10.0):
-    """The problems of an exercise, one sentence each. The first step with a problem is the last: others build on it."""
-    limit = TimeLimit(seconds)
-    for step in (_about_fields, _about_cases, _about_reference, _about_stub, _about_answer, _about_mistakes):
+def problems(exercise, seconds=10.0, ends_process=False):
+    """The problems of an exercise, one sentence each. The first step with a problem is the last: others build on it.
+
+    ends_process: whether code in C that does not return ends this process
+    """
+    limit = TimeLimit(seconds, ends_process)
+    steps = _about_fields, _about_cases, _about_inputs, _about_reference, _about_draws
+    steps += _about_stub, _about_answer, _about_mistakes
+    return next((found for step in steps if (found := _found(step, exercise, limit))), [])
+
+
+def hindrances(exercise, seconds=10.0):
+    """The problems of an exercise with which nobody can be graded."""
+    limit = TimeLimit(seconds, ends_process=True)
+    return next((found for step in (_about_cases, _about_reference) if (found := _found(step, exercise, limit))), [])
+
+
+def _found(step, exercise, limit):
+    judged = step in (_about_answer, _about_mistakes)  # as a student's would be, which no line of a teacher's is
+    with nullcontext() if judged else lines_shown():
         try:
-            found = list(step(exercise, limit))
+            return list(step(exercise, limit))
         except Stopped as stopped:
-            found = [f"it does not end: {stopped}\n{stopped.trace}".rstrip()]
-        if found:
-            return found
-    return []
+            return [f"it does not end: {stopped}\n{stopped.trace}".rstrip()]
+        except (Exception, SystemExit) as error:  # in a function of the teacher's
+            return [_crashed("it cannot be tried", crash_of(error))]
+
+
+def _crashed(what, crash):
+    """A sentence on a crash in the teacher's code, with its lines."""
+    return f"{what}. {crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
+
+
+def _where(function):
+    """ " (center.py, line 12)" of a function or class of the teacher's."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return ""
+    return f" ({Path(code.co_filename).name}, line {code.co_firstlineno})"
 
 
 def _about_fields(exercise, _):
@@ -50,20 +82,28 @@ def _about_fields(exercise, _):
 
 
 def _about_cases(exercise, limit):
-    drawn = []
     for seed in SEEDS:
         try:
             with limit("cases"):
-                drawn.append(exercise.cases(np.random.default_rng(seed)))
+                cases = exercise.cases(np.random.default_rng(seed))
         except Stopped:
             raise
-        except Exception as error:
-            yield f"its cases cannot be drawn. {type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:
+            yield _crashed("its cases cannot be drawn", crash_of(error))
             return
+        if not isinstance(cases, list | tuple) or not cases or not all(isinstance(case, Case) for case in cases):
+            yield f"its cases must be a list of Case, at least one{_where(exercise.cases)}"
+            return
+        for case in cases:
+            if not isinstance(case.arguments, tuple) or not isinstance(case.options, dict):
+                yield f"a Case needs a tuple of arguments, (x,), and a dict of options{_where(exercise.cases)}"
+                return
+
+
+def _about_inputs(exercise, limit):
+    with limit("cases"):
+        drawn = [exercise.cases(np.random.default_rng(seed)) for seed in SEEDS]
     cases = drawn[0]
-    if not isinstance(cases, list | tuple) or not cases or not all(isinstance(case, Case) for case in cases):
-        yield "its cases must be a list of Case, at least one"
-        return
     if cases[0].label:
         yield f"the first case is with {cases[0].label}: begin with the plain one, whose label is ''"
     twice = sorted({case.label for case in cases[1:] if not case.label})
@@ -80,16 +120,18 @@ def _same(first, second):
 
 
 def _about_reference(exercise, limit):
-    for case in Trials(exercise, SEEDS[0]).cases:
+    with limit("cases"):
+        trials = Trials(exercise, SEEDS[0])
+    for case in trials.cases:
         with limit("the reference"):
             tried = attempt(exercise, exercise.reference, case)
         where = f" with {case.label}" if case.label else ""
         if case.raises:
             if not tried.crash or tried.crash.kind != case.raises:
-                yield f"its reference does not raise {case.raises}{where}"
+                yield f"its reference does not raise {case.raises}{where}{_where(exercise.reference)}"
             continue
         if tried.crash:
-            yield f"its reference crashes{where}. {tried.crash.kind}: {tried.crash.text}"
+            yield _crashed(f"its reference crashes{where}", tried.crash)
             return
         if tried.changed:
             yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
@@ -105,6 +147,44 @@ def _about_reference(exercise, limit):
                 return
 
 
+def _about_draws(exercise, limit):
+    """Whether the right results are those of one way to draw random numbers. A class whose constructor is given may
+    draw there."""
+    if "__init__" in exercise.given:
+        return
+    with limit("the reference"):
+        trials = Trials(exercise, SEEDS[0])
+        expected = trials.expected
+    for number, case in enumerate(trials.cases):
+        if not case.raises:
+            with limit("the reference"), _other_draws(case) as redrawn:
+                results = trials.results(case, attempt(exercise, exercise.reference, redrawn))
+            if results is None or not all(map(close, results, expected[number])):
+                where = f" with {case.label}" if case.label else ""
+                yield (
+                    f"its results{where} are exact draws of a generator, and a right answer may draw in another way: "
+                    "compare in `view` what does not depend on the draws, or call the answer in `drive` so that it "
+                    f"does not{_where(exercise.cases)}"
+                )
+                return
+
+
+@contextmanager
+def _other_draws(case):
+    """The case with other generators; inside the block, those that are made from a seed give other numbers, too."""
+    made = np.random.default_rng
+
+    def other(value):
+        return made(SEEDS) if isinstance(value, np.random.Generator) else value
+
+    options = {name: other(value) for name, value in case.options.items()}
+    np.random.default_rng = lambda seed=None: made([*SEEDS, seed] if isinstance(seed, int | np.integer) else seed)
+    try:
+        yield replace(case, arguments=tuple(map(other, case.arguments)), options=options)
+    finally:
+        np.random.default_rng = made
+
+
 def _about_stub(exercise, _):
     try:
         text = stub_file([exercise])
@@ -118,21 +198,21 @@ def _about_stub(exercise, _):
         return
     try:
         exec(compile(text, "homework.py", "exec"), {"__name__": "homework"})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         yield f"the students' file cannot be imported. {type(error).__name__}: {error}"
 
 
 def _about_answer(exercise, limit):
     try:
         answer = exercise.variant()
-    except Exception as error:
-        yield f"its answer cannot be made. {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        yield _crashed("its answer cannot be made", crash_of(error))
         return
     for seed in SEEDS:
         verdict = verdict_on(exercise, answer, seed, limit)
         if not verdict.passed:
-            said = verdict.message.splitlines()[0].partition(": ")[2]
-            yield f"its answer is not right: {said}"
+            said = verdict.message.splitlines()[0].partition(": ")[2].rstrip(".")
+            yield f"its answer is not right: {said}{_where(exercise.answer)}"
             return
     try:
         Task(exercise, Trials(exercise, SEEDS[0]))
@@ -157,6 +237,13 @@ def _about_mistakes(exercise, limit):
         except Stopped:
             yield f"{name!r} does not end; a mistake must return or raise"
             return
+    for name, of in found.items():
+        kinds = [tried.crash.kind for _, tried in of if tried.crash]
+        if len(kinds) == len(of) and not any(kind in exercise.mistakes[name] for kind in kinds):
+            yield (
+                f"{name!r} raises {' or '.join(dict.fromkeys(kinds))} in every case, of which its text says nothing: "
+                "correct the rewrite, or name the exception in the text"
+            )
     right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
     yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
     alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]

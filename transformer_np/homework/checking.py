@@ -12,6 +12,7 @@ from .judging.trials import Trials
 from .judging.unread import without_unread
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
+from .private import for_students
 from .record import bar, note
 from .swap import refuse_inside_using
 
@@ -50,9 +51,13 @@ def verdict_on(exercise, answer, seed, limit):
     try:
         with limit(exercise.name):
             trials, attempts, running = Trials(exercise, seed), [], None
-            _ = trials.expected  # before the answer runs: it may change something that the reference uses
+            expected = trials.expected  # before the answer runs: it may change something that the reference uses
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
+    except (Exception, SystemExit) as error:  # a teacher's cases
+        return _crashed(exercise, seed, _about_failure(crash_of(error).kind))
+    if any(results is None and not case.raises for case, results in zip(trials.cases, expected, strict=True)):
+        return _crashed(exercise, seed, _about_failure("its reference gives no result"))
     try:
         with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
@@ -65,7 +70,7 @@ def verdict_on(exercise, answer, seed, limit):
                 trials, attempts = without_unread(trials, answer, attempts)
             pointed = _pointed(trials, answer, attempts, limit)
             with limit(exercise.name):
-                return judge(trials, attempts, pointed)
+                return for_students(judge(trials, attempts, pointed), exercise)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:
@@ -98,6 +103,13 @@ def _about_exercise(stopped):
     return (
         f"The exercise's own code took longer than {stopped.seconds:g} s, not the answer. If the machine is not busy, "
         "report it to the teacher: a call of the reference, or of it with a mistake, does not end."
+    )
+
+
+def _about_failure(what):
+    return (
+        f"The exercise's own code fails, not the answer: {what}. Report it to the teacher, whom "
+        "`transformer-np homework verify` tells the line."
     )
 
 

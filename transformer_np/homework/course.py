@@ -16,9 +16,10 @@ from pathlib import Path
 
 from ..support.files import read_bytes
 from .deadline import KEYS, Deadline, local, shown
+from .limit import SECONDS, TimeLimit
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
-FILE = "course.toml"
+FILE, OWN = "course.toml", "exercises"  # the file of a course, and the copy of a teacher's exercises beside it
 
 
 class CourseError(ValueError):
@@ -55,6 +56,7 @@ class Course:
     for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
         points are split; the others give points only to an answer that is right in every case
     late: the Deadline, if it is a time and not just a text; attempts: "last" or "best", the one that counts
+    written: {title: possible points} for answers that the teacher reads, which the roster holds
     """
 
     points: dict = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Course:
     for_lecture: dict = field(default_factory=dict)
     late: Deadline | None = None
     attempts: str = "last"
+    written: dict = field(default_factory=dict)
 
     @property
     def exercises(self):
@@ -89,8 +92,8 @@ class Course:
 
     @property
     def possible(self):
-        """The points of the core."""
-        return math.fsum(part.worth for part in self.parts if not part.extended)
+        """The points of the core and of written answers."""
+        return math.fsum([*(part.worth for part in self.parts if not part.extended), *self.written.values()])
 
     @property
     def possible_extended(self):
@@ -100,18 +103,22 @@ class Course:
         """The points of an answer with this verdict for a part."""
         if part.is_right(verdict):
             return part.worth
-        return part.worth * verdict.share if self.partial and part.of != "rest" else 0.0
+        if not self.partial or part.of == "rest":
+            return 0.0
+        of_core = part.of == "core" and verdict.core_share is not None
+        return part.worth * (verdict.core_share if of_core else verdict.share)
 
 
 @contextmanager
-def opened(path=None, folder=None):
+def opened(path=None, folder=None, seconds=SECONDS):
     """Inside the block, the exercises of a course are found by name; yields the Course.
 
     path: the course's file; None for all exercises. folder: a teacher's exercises, instead of the folder in the file
+    seconds: the time limit of each file of the teacher's
     """
     if folder is None and path is not None:
         folder = folder_in(path)
-    with exercises_in(folder):
+    with exercises_in(folder, TimeLimit(seconds, ends_process=True)):
         yield read_course(path) if path is not None else default_course()
 
 
@@ -122,17 +129,20 @@ def default_course():
 
 def read_course(path):
     """The course in a TOML file. CourseError with the line if it cannot be used."""
-    return parse_course(_read(path), path)
+    return parse_course(text_of(path), path)
 
 
 def folder_in(path):
-    """The folder of exercises that the file of a course names, or None."""
-    folder = _table(_read(path), path).get("folder")
-    if folder is None:
-        return None
-    if not isinstance(folder, str):
-        raise CourseError(f"{path}: folder must be a text, got {folder!r}")
-    return Path(path).parent / folder
+    """The folder of exercises that the file of a course names, or None. Of a copy that was released to students it is
+    that of the originals where they are: what the teacher corrects afterwards counts."""
+    table = _table(text_of(path), path)
+    for key in ("released_from", "folder"):
+        folder = table.get(key)
+        if folder is not None and not isinstance(folder, str):
+            raise CourseError(f"{path}: {key} must be a text, got {folder!r}")
+        if folder is not None and (key == "folder" or (Path(path).parent / folder).is_dir()):
+            return Path(path).parent / folder
+    return None
 
 
 def written(names):
@@ -141,21 +151,24 @@ def written(names):
     return "\n".join([*lines, *(f"    {_quoted(name)}," for name in names), "]", ""])
 
 
-def moved(text, to, folder):
-    """The text of a course file moved to the folder `to`, with the path from there to a teacher's exercises."""
+def released(text, to, folder):
+    """The text of a course file in the folder `to`, beside a copy of the exercises of a teacher's folder."""
+    text = re.sub(r"^[ \t]*(folder|released_from)[ \t]*=.*\n", "", text, flags=re.MULTILINE)
     if folder is None:
         return text
-    line = f"folder = {_quoted(os.path.relpath(folder, to).replace(os.sep, '/'))}\n"
-    return line + re.sub(r"^[ \t]*folder[ \t]*=.*\n", "", text, flags=re.MULTILINE)
+    origin = os.path.relpath(folder, to).replace(os.sep, "/")
+    line = f"released_from = {_quoted(origin)}  # the originals, which count where they are\n" if origin != OWN else ""
+    return f"folder = {_quoted(OWN)}\n{line}{text}"
 
 
 def _quoted(text):
     return '"' + str(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _read(path):
+def text_of(path):
+    """The text of the file of a course, without the byte order mark that some editors begin it with."""
     try:
-        return read_bytes(path, "the TOML file of a course").decode("utf-8")
+        return read_bytes(path, "the TOML file of a course").decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise CourseError(f"{path} is not UTF-8") from None
 
@@ -175,12 +188,12 @@ def parse_course(text, path="the course"):
         raise CourseError(f"{path}{_line(text, key)}: {message}")
 
     known = ("title", "deadline", "late", "attempts", "folder", "partial", "core", "pass_mark")
-    known += ("exercises", "extended", "points")
+    known += ("released_from", "exercises", "extended", "points")
     for key in table:
         if key not in known:
             advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
             fail(key, f"there is no setting {key!r}{advice or '; the settings are ' + ', '.join(known)}")
-    for key in ("title", "folder"):
+    for key in ("title", "folder", "released_from"):
         if not isinstance(table.get(key, ""), str):
             fail(key, f"{key} must be a text in quotes, got {table[key]!r}")
     deadline, late = table.get("deadline", ""), table.get("late")
@@ -252,8 +265,8 @@ def parse_course(text, path="the course"):
             for_lecture[name] = float(worth.get("core", 0))
             worth = for_lecture[name] + worth.get("extended", 0)
         elif core is not None and name not in extended:
-            for_lecture[name] = float(core * worth)
-        counted[name] = float(worth)
+            for_lecture[name] = float(round(core * worth, 9))  # 2.4, not 2.4000000000000004
+        counted[name] = float(round(worth, 9))
     course = Course(
         counted,
         partial,

@@ -31,7 +31,10 @@ class Deadline:
 
     def factor(self, when):
         """The part of its points that a submission of this time keeps, in 0 … 1."""
-        days = self.days_late(when)
+        return self.factor_after(self.days_late(when))
+
+    def factor_after(self, days):
+        """The same, by the days that a submission is late."""
         if self.most_days is not None and days > self.most_days:
             return 0.0
         return max(0.0, 1 - days * self.per_day / 100)
@@ -40,6 +43,16 @@ class Deadline:
 def local(time):
     """A time without a zone: that of this machine."""
     return time.astimezone().replace(tzinfo=None) if time.tzinfo else time
+
+
+def possible(time):
+    """A local time, if a hand-in can have it; OverflowError for one beyond the calendar."""
+    if isinstance(time, int | float):
+        time = datetime.fromtimestamp(time)
+    time = local(time)
+    if not 1970 <= time.year < 2200:
+        raise OverflowError(f"nobody hands in in the year {time.year}")
+    return time
 
 
 def shown(time):

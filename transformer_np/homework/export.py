@@ -7,15 +7,21 @@ of `homework grade`. A teacher's own exercises go along as files.
 import json
 from textwrap import indent
 
-from .path import all_exercises, own_exercises, own_folder
+from .. import __version__
+from .course import OWN
+from .path import all_exercises, own_exercises, own_files
 from .stubs import BODY, difficulty, imports, stub
 
-NOTEBOOK, OWN = "homework.ipynb", "exercises"  # the notebook, and the folder of a teacher's own exercises beside it
+NOTEBOOK, REQUIREMENTS = "homework.ipynb", "requirements.txt"
+_IN_AUTOGRADER = "/autograder/source/files"  # where Otter's container has the files of the autograder
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-def exported(course, names, grader):
-    """{path in the folder: text} of these exercises of a course, for "nbgrader" or "otter"."""
+def exported(course, names, grader, wheel=None):
+    """{path in the folder: text or bytes} of these exercises of a course, for "nbgrader" or "otter".
+
+    wheel: the file of this package that Otter's autograder installs; None for this version from the package index
+    """
     exercises = [all_exercises()[name] for name in names]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
     title = course.title or "Homework"
@@ -23,19 +29,21 @@ def exported(course, names, grader):
     head += [_code(imports(exercises, stubs).rstrip())]
     if grader == "otter":
         head += [_code('import otter\n\ngrader = otter.Notebook("homework.ipynb")')]
-    cells, files = list(head), {}
-    if any(name in own_exercises() for name in names):
-        files = {f"{OWN}/{file.name}": file.read_text(encoding="utf-8") for file in sorted(own_folder().glob("*.py"))}
+    cells, files = list(head), {f"{OWN}/{name}": content for name, content in sorted(own_files(names).items())}
     for exercise in exercises:
         name, parts = exercise.name, course.parts_of(exercise.name)
         about = f"{difficulty(exercise).capitalize()}, {exercise.section}. {exercise.hints[0]}"
         cells.append(_markdown(f"## {name}\n\n{about}"))
         if grader == "nbgrader":
             cells.append(_code(_with_markers(stubs[name]), _metadata(name, solution=True)))
-            cells += [_code(_test(part), _metadata(_id(part), points=part.worth)) for part in parts]
+            cells += [_code(_test(part, grader), _metadata(_id(part), points=part.worth)) for part in parts]
         else:
             cells += [_code(stubs[name].rstrip()), _code(f'grader.check("{name}")')]
             files[f"tests/{name}.py"] = _otter_test(name, parts)
+    if grader == "otter":
+        files |= {wheel.name: wheel.read_bytes()} if wheel else {}
+        package = f"{_IN_AUTOGRADER}/{wheel.name}" if wheel else f"transformer-np=={__version__}"
+        files[REQUIREMENTS] = f"# what the autograder installs beside Otter's own packages\n{package}\n"
     return {NOTEBOOK: _notebook(cells), **files}
 
 
@@ -52,24 +60,28 @@ def _with_markers(text):
     return "\n".join(lines)
 
 
-def _test(part):
+def _test(part, grader):
     """A cell or a body that fails with the message of the check."""
     asked = "core" if part.of == "core" else "passed"
-    lines = ["from transformer_np.homework import check"]
     checks = f'verdict = check("{part.exercise}", {part.exercise}, quiet=True)'
-    if part.exercise in own_exercises():
-        lines += ["from transformer_np.homework.path import exercises_in", "", f'with exercises_in("{OWN}"):']
-        checks = f"    {checks}"
+    lines = ["from transformer_np.homework import check"]
+    if part.exercise not in own_exercises():
+        lines += ["", checks]
     else:
-        lines.append("")
-    return "\n".join([*lines, checks, f"assert verdict.{asked}, verdict.message"])
+        lines += ["from transformer_np.homework.path import exercises_in", ""]
+        folder = f'"{OWN}"'
+        if grader == "otter":  # a submission may bring an older copy, which Otter would leave in its place
+            lines = ["from pathlib import Path", "", *lines, f'own = Path("../source/files/{OWN}")']
+            folder = f"own if own.is_dir() else {folder}"
+        lines += [f"with exercises_in({folder}):", f"    {checks}"]
+    return "\n".join([*lines, f"assert verdict.{asked}, verdict.message"])
 
 
 def _otter_test(name, parts):
     tests = ["from otter.test_files import test_case", "", "OK_FORMAT = False", f"name = {name!r}"]
     for part in parts:
         tests += ["", "", f"@test_case(points={part.worth:g}, name={part.title!r})"]
-        tests += [f"def test_{name}_{part.of}({name}):", indent(_test(part), "    ")]
+        tests += [f"def test_{name}_{part.of}({name}):", indent(_test(part, "otter"), "    ")]
     return "\n".join(tests) + "\n"
 
 

@@ -1,9 +1,10 @@
 """A limit on the time of a student's code, which may never end.
 
 On POSIX, in the main thread, a timer sends SIGALRM and its handler raises. Elsewhere a second thread has Python raise
-in the first one. Both wait for the next line of Python: code in C that does not return, such as sum(range(10**12)),
+in the first one. Where no thread can be started, as in a browser, Python looks at the clock at each call and each turn
+of a loop. All three wait for the next line of Python: code in C that does not return, such as sum(range(10**12)),
 cannot be stopped from inside the process. After another GRACE seconds `faulthandler`, which needs no Python, prints the
-lines that are running and, for a command, ends the process.
+lines that are running and, for a command, ends the process; in a browser, the page ends it.
 """
 
 import ctypes
@@ -14,7 +15,8 @@ import threading
 import traceback
 from contextlib import contextmanager
 
-from .judging.attempt import is_students
+from ..support.platform import clock_watched
+from .judging.attempt import is_installed, is_students
 
 SECONDS = 10.0  # for one exercise
 GRACE = 5.0  # until code in C counts as stuck
@@ -119,7 +121,12 @@ def _by_thread(seconds, over):
             done.set()
 
     watching = threading.Thread(target=watch, name="time limit", daemon=True)
-    watching.start()
+    try:
+        watching.start()
+    except RuntimeError:  # a browser has one thread
+        with _by_clock(seconds, over):
+            yield
+        return
     try:
         yield
     finally:
@@ -132,12 +139,20 @@ def _by_thread(seconds, over):
             stop()
 
 
+def _by_clock(seconds, over):
+    def on_time(stack):
+        over(stack)
+        raise TookTooLong
+
+    return clock_watched(seconds, _AGAIN, on_time, is_installed)
+
+
 @contextmanager
 def _c_code_watched(seconds, ends_process):
     """Inside the block, print the running lines of all threads to stderr after these seconds."""
     try:
         faulthandler.dump_traceback_later(seconds, exit=ends_process, file=sys.__stderr__)
-    except (AttributeError, OSError, ValueError):  # a stderr without a file, as in pythonw
+    except (AttributeError, OSError, ValueError, RuntimeError):  # a stderr without a file, as in pythonw; no thread
         yield
         return
     try:

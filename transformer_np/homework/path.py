@@ -5,24 +5,18 @@ sheets/chapters.toml has the chapters in order. A teacher's folder can add such 
 """
 
 import hashlib
-import sys
 import tomllib
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
-from .judging.attempt import crash_of, files_of_the_teacher
+from .own import ExercisesError, behind, forget, loaded
 
 _SHEETS = Path(__file__).parent / "sheets"
-_OWN = f"{__package__}.sheets.own"  # the package that a teacher's files are loaded into
-_folder, _own, _all = None, {}, None  # a teacher's folder, the exercises in it, and all exercises with them
-
-
-class ExercisesError(ValueError):
-    """A folder of exercises cannot be used."""
+# a teacher's folder, the exercises in it, {name: file} of them, and all exercises with them
+_folder, _own, _files, _all = None, {}, {}, None
 
 
 def all_exercises():
@@ -33,18 +27,11 @@ def all_exercises():
 @cache
 def _of_library():
     modules = [import_module(f".sheets.{file.stem}", __package__) for file in sorted(_SHEETS.glob("*.py"))]
-    return _in_order(_exercises_of(modules), "the sheets")
+    return _in_order([exercise for module in modules for exercise in getattr(module, "EXERCISES", ())])
 
 
-def _exercises_of(modules):
-    return [exercise for module in modules for exercise in getattr(module, "EXERCISES", ())]
-
-
-def _in_order(found, where):
+def _in_order(found):
     """{name: Exercise} of these exercises, sorted."""
-    names = [exercise.name for exercise in found]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ExercisesError(f"exercises that are in {where} twice: {', '.join(twice)}")
     return {exercise.name: exercise for _, _, here in chapters(found) for exercise in here}
 
 
@@ -75,67 +62,36 @@ def _notebooks():
 
 
 @contextmanager
-def exercises_in(folder):
+def exercises_in(folder, limit=None):
     """Inside the block, the exercises of a folder are added to the library's, and replace those with the same names.
 
-    folder: with files that have a list EXERCISES; None for the library's alone. Raises ExercisesError if a file cannot
-    be imported or none has exercises.
+    folder: with files that have a list EXERCISES; None for the library's alone; limit: a TimeLimit for each file.
+    Raises ExercisesError, with the file and the line, if a file cannot be used or none has exercises.
     """
     before = _folder
-    use_exercises(folder)
     try:
+        use_exercises(folder, limit)
         yield
     finally:
         use_exercises(before)
 
 
-def use_exercises(folder):
+def use_exercises(folder, limit=None):
     """As `exercises_in`, until the next call."""
-    global _folder, _own, _all
-    for name in [name for name in sys.modules if name == _OWN or name.startswith(f"{_OWN}.")]:
-        del sys.modules[name]
-    files_of_the_teacher.clear()
-    _folder, _own, _all = None, {}, None
+    global _folder, _own, _files, _all
+    forget()
+    _folder, _own, _files, _all = None, {}, {}, None
     if folder is None:
         return
-    own = _in_order(_exercises_of(_loaded(Path(folder).resolve())), folder)
+    found = loaded(Path(folder).resolve(), limit)
+    own = _in_order(exercise for exercise, _ in found)
     if not own:
         raise ExercisesError(
-            f"{folder} has no exercises: no .py file in it has a list EXERCISES. "
+            f"{folder} has no exercises: no .py file in it has a list EXERCISES with one. "
             f"`transformer-np homework new NAME --in {folder}` writes the first"
         )
-    _folder, _own, _all = Path(folder).resolve(), own, _in_order((_of_library() | own).values(), folder)
-
-
-def _loaded(folder):
-    if not folder.is_dir():
-        raise NotADirectoryError(f"there is no folder {folder} with exercises")
-    package = ModuleType(_OWN)
-    package.__path__ = [str(folder)]
-    sys.modules[_OWN] = package
-    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        modules = [_imported(file) for file in _files(folder)]
-    finally:
-        sys.dont_write_bytecode = write
-    files_of_the_teacher.update(
-        getattr(module, "__file__", "") for name, module in sys.modules.items() if name.startswith(f"{_OWN}.")
-    )
-    return modules
-
-
-def _files(folder):
-    """The files with exercises; a student's file in the same folder does not count."""
-    return [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
-
-
-def _imported(file):
-    try:
-        return import_module(f"{_OWN}.{file.stem}")
-    except Exception as error:
-        crash = crash_of(error)
-        lines = f"\n{crash.trace}" if crash.trace else ""
-        raise ExercisesError(f"{file.name} cannot be imported. {crash.kind}: {crash.text}{lines}") from None
+    _folder, _own, _all = Path(folder).resolve(), own, _in_order((_of_library() | own).values())
+    _files = {exercise.name: file for exercise, file in found}
 
 
 def own_folder():
@@ -148,12 +104,15 @@ def own_exercises():
     return _own
 
 
-def own_content():
-    """A hash of the teacher's folder in use, "" without one."""
-    if _folder is None:
-        return ""
-    files = [file.name.encode() + file.read_bytes() for file in sorted(_folder.glob("*.py"))]
-    return hashlib.sha256(b"\0".join(files)).hexdigest()
+def own_files(names):
+    """{name relative to the teacher's folder: bytes} of all that the teacher's exercises among these names need."""
+    return behind([_files[name] for name in names if name in _files], _folder)
+
+
+def definition_of(name):
+    """A hash of the teacher's files that define an exercise. "" for an exercise of the library."""
+    files = [file.encode() + content for file, content in sorted(own_files([name]).items())]
+    return hashlib.sha256(b"\0".join(files)).hexdigest() if files else ""
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import inspect
+import re
 import sys
 import textwrap
 
@@ -37,29 +38,65 @@ def stub(exercise):
 
 def stub_file(exercises):
     """The text of a file with the stubs of these exercises, in the order of the path, ready to be imported."""
+    head, found = pieces_of_file(exercises)
+    return f"{head}\n" + "\n\n".join(
+        piece for heading, here in found for piece in (heading, *(f"{comment}\n{text}" for _, comment, text in here))
+    )
+
+
+def pieces_of_file(exercises):
+    """(head, [(heading of a chapter with its imports, [(exercise, comment, stub)])]), the parts of `stub_file`."""
     exercises = [exercise for _, _, here in chapters(exercises) for exercise in here]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
-    before = f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}\n"
     pieces, known = [], set()
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
-        needed = _own_imports(here, stubs, known)
-        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n" + (f"{needed}\n" if needed else ""))
-        for exercise in here:
-            about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
-            comment = textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
-            pieces.append(f"{comment}\n{stubs[exercise.name]}")
-    return before + "\n\n".join(pieces)
+        heading += "-" * (_WIDTH - 1 - len(heading)) + "\n"
+        if needed := _own_imports(here, stubs, known):
+            heading += f"{needed}\n"
+        pieces.append((heading, [(exercise, _comment(exercise), stubs[exercise.name]) for exercise in here]))
+    return f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}", pieces
+
+
+def _comment(exercise):
+    about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
+    return textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
+
+
+def with_stub(text, exercise):
+    """(the text of a student's file with the stub of an exercise in place of its definitions, these as text).
+    ValueError if there is none at the top level of the file."""
+    lines, places = text.splitlines(), _definitions(text, exercise.name)
+    if not places:
+        raise ValueError(f"the file has no {exercise.name} at its top level")
+    old = ["\n".join(lines[begin:end]) for begin, end in places]
+    for begin, end in reversed(places[1:]):
+        del lines[begin:end]
+    begin, end = places[0]
+    lines[begin:end] = stub(exercise).rstrip().splitlines()
+    return "\n".join(lines) + "\n", "\n\n\n".join(old) + "\n"
+
+
+def _definitions(text, name):
+    """[(first line, line after it)] of the functions and classes of a name at the top of a file, counted from 0."""
+    try:
+        nodes = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
+        return [(min([n.lineno, *(d.lineno for d in n.decorator_list)]) - 1, n.end_lineno) for n in nodes]
+    except (SyntaxError, ValueError):  # a student may have lost the way in just this function
+        heads = re.finditer(rf"^(?:def|class) {name}\b.*\n(?:(?:[ \t)].*)?\n)*", text, re.MULTILINE)
+        blocks = [(text[: head.start()].count("\n"), head[0].rstrip().count("\n") + 1) for head in heads]
+        return [(begin, begin + count) for begin, count in blocks]
 
 
 _COMMANDS = (
     ("check homework.py", "check all, in order, up to the first mistake"),
     ("check homework.py --watch", "check again at every save"),
     ("check homework.py {first}", "check one exercise"),
-    ("hint {first}", "ask for a hint; more with --level 2 and --level 3"),
+    ("hint {first}", "ask for a hint; more with --level 2, 3 and 4"),
     ("status homework.py", "show a table of all exercises"),
     ("run homework.py train", "train a translator with your functions"),
     ("solution {first}", "show the library's code, once yours is right"),
+    ("start homework.py --reset {first}", "start an answer over; the old one is kept in a file beside it"),
 )
 _LETTERS = (
     "B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary"
@@ -75,6 +112,9 @@ def _head(first):
             '"""The Transformer to reimplement: write the bodies so that each function does what it documents.',
             "",
             *(f"    {words:<{width}}    {what}" for words, what in commands),
+            "",
+            "Hand in this file, under this name, with your answers at its top level. Leave out the course's notebooks,",
+            "old versions and environments. If several files answer an exercise, the first right answer counts.",
             "",
             "Functions may call each other. They leave their arguments as they are, but for those that say otherwise,",
             "and float64 stays float64. § is a section of the lecture notes (INF721, L17: Transformers).",

@@ -1,25 +1,29 @@
 """A student's submission: a file or a folder of files, loaded and checked in the order of the path."""
 
-import functools
 import importlib
 import inspect
 import os
 import sys
-import types
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
+from .handin import ENDINGS, HandIn, hand_in
 from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, safe_numpy, unheard
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
+from .loading import MOST_TRIED, execute, is_own, ranked
 from .path import all_exercises
+from .standins import unchecked, unseen
 from .swap import stand_in
+
+IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
 
 class LoadError(Exception):
@@ -28,7 +32,8 @@ class LoadError(Exception):
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
         text = f"{crash.kind}: {crash.text}" if crash.text else crash.kind
-        super().__init__(f"{path} cannot be imported. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
+        how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
+        super().__init__(f"{path} {how}. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Submission:
     path: the file or folder; answers: {name of an exercise: the student's function or class}, in the path's order
     imported: {name of an exercise: its module} for functions that the student imports instead of writing them
     others: {name of an exercise: the object of that name, if it is not a function}
+    definitions: {name of an exercise: its Definitions}: each may be the answer, the first that is right counts
+    survey: what its files are; crashes: {file: Crash} of those that raised an exception; skipped: remarks on files
     """
 
     path: Path
@@ -45,66 +52,77 @@ class Submission:
     imported: dict = field(default_factory=dict)
     others: dict = field(default_factory=dict)
     modules: tuple = field(default=(), repr=False)
+    definitions: dict = field(default_factory=dict)
+    survey: Survey = field(default_factory=Survey, repr=False)
+    crashes: dict = field(default_factory=dict)
+    skipped: tuple = ()
+
+    def place(self, definition):
+        """Where a definition is, in words: "line 3" of the only file."""
+        return place(definition.file if self.path.is_dir() else "", definition.cell, definition.line)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------
 
 
-def load(path, time_limit=SECONDS):
-    """Execute a .py file, or all .py files of a folder, and return the Submission with the answers in them.
+def load(path, time_limit=SECONDS, strict=True):
+    """Execute a .py file, a notebook, or the files of a folder that can hold answers, and return the Submission.
 
-    Files may import others of their folder; each may run for `time_limit` seconds. Raises FileNotFoundError; ValueError
-    if the path is no .py file or folder of such files, or if two files answer the same exercise; LoadError if a file
-    raises an exception or is stopped.
+    Files may import others of their folder; each may run for `time_limit`, seconds or a TimeLimit. Raises
+    FileNotFoundError; ValueError if the path is no such file or folder; LoadError if a file raises an exception or is
+    stopped, unless `strict` is false: then the answers that were defined before count, as in `grade`.
     """
-    path = Path(path)
-    files, limit = files_of(path), TimeLimit(time_limit)
+    path, names = Path(path), list(all_exercises())
+    limit = time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
+    files, known = files_of(path)
+    found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
-        modules = tuple(_execute(file, limit) for file in files)
-        names = of_students()
-    answers, imported, others, homes = {}, {}, {}, {}
-    for name in all_exercises():
-        for module in modules:
-            if name not in vars(module):
-                continue
-            found = vars(module)[name]
-            if not callable(found):
-                others[name] = found
-                continue
-            home = _home(found)
-            if home is not None and home not in names:
-                imported[name] = home
-            elif name in answers and answers[name] is not found:
-                raise ValueError(f"{path}: {name} is in both {homes[name]} and {Path(module.__file__).name}; keep one")
+        for name, pieces in known.load.items():
+            try:
+                module, of_file, error = _execute(name, files.paths[name], pieces, known.skipped[name], names, limit)
+            except Stopped as stopped:
+                crashes[name] = Crash("TimeoutError", str(stopped), "", stopped.trace)
             else:
-                answers[name], homes[name] = found, Path(module.__file__).name
-    imported = {name: home for name, home in imported.items() if name not in answers}
-    others = {name: found for name, found in others.items() if name not in answers}
-    return Submission(path, answers, imported, others, modules)
+                modules.append(module)
+                found.append(of_file)
+                if error is not None:
+                    crashes[name] = crash_of(error)
+            if strict and name in crashes:
+                raise LoadError(files.paths[name], crashes[name])
+        own = {module.__name__ for module in modules} | of_students()
+    definitions = {
+        name: ranked(found, name, exercise.parts, own)[:MOST_TRIED] for name, exercise in all_exercises().items()
+    }
+    answers, imported, others = {}, {}, {}
+    for name, (first, *_) in ((name, of) for name, of in definitions.items() if of):
+        if not callable(first.value):
+            others[name] = first.value
+        elif is_own(first.value, own):
+            answers[name] = first.value
+        else:
+            imported[name] = public_home(first.value.__name__, first.value, first.value.__module__)
+    definitions = {name: of for name, of in definitions.items() if name in answers or name in others}
+    return Submission(path, answers, imported, others, tuple(modules), definitions, known, crashes, files.remarks)
 
 
 def files_of(path):
-    """The files that `load` executes."""
+    """(the HandIn, its Survey) of a file or folder."""
     path = Path(path)
-    if path.is_dir():
-        files = sorted(file for file in path.glob("*.py") if file.is_file() and not file.name.startswith("."))
-        if not files:
-            raise ValueError(f"{path}: this folder contains no .py file")
-        return files
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"{path} must be a .py file or a folder of .py files")
-    return [path]
-
-
-def _home(found):
-    """The module that defines a function or class; None for other callables, such as a ufunc."""
-    while isinstance(found, functools.partial):
-        found = found.func
-    if not isinstance(found, types.FunctionType | type):
-        return None
-    return public_home(found.__name__, found, found.__module__)
+    if not path.is_dir() and not (path.is_file() and path.name.endswith(ENDINGS)):
+        raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
+    files = hand_in(path if path.is_dir() else path.parent / path.name)
+    if not files.files:
+        raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
+    try:
+        return files, survey(files.files, single=path.is_file())
+    except NeedsIPython as error:
+        without = {name: content for name, content in files.files.items() if name.endswith(".py")}
+        if not without:
+            raise ValueError(f"{path}: {error}. In the notebook, `check` needs no IPython: {IN_NOTEBOOK}") from None
+        files = HandIn(without, files.paths, (*files.remarks, str(error)))
+        return files, survey(without)
 
 
 @contextmanager
@@ -142,25 +160,27 @@ def _is_below(file, root):
     return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
-def _execute(file, limit):
-    """The module of a file. It has a private name, so that it hides no module of Python and runs no `__main__` block. A
-    module that another file has imported is reused."""
-    known = sys.modules.get(file.stem)
-    if known is not None and getattr(known, "__file__", None) and os.path.samefile(known.__file__, file):
-        return known
-    module = types.ModuleType(f"_homework_{file.stem}")
-    module.__file__ = str(file)
-    sys.modules[module.__name__] = module
-    sys.modules.setdefault(file.stem, module)
+def _execute(name, path, pieces, skipped, names, limit):
+    """What `execute` returns. A notebook is silent, and shows nothing."""
+    in_notebook = name.endswith(".ipynb")
+    with ExitStack() as around:
+        around.enter_context(warnings.catch_warnings())
+        for context in (safe_numpy(), _unchecked(), *((unseen(), unheard()) if in_notebook else ())):
+            around.enter_context(context)
+        around.enter_context(limit(str(path)))
+        warnings.simplefilter("default")  # visible even if the caller hides warnings
+        return execute(name, path, pieces, names, skipped)
+
+
+@contextmanager
+def _unchecked():
+    """Inside the block, `check` in a student's file does nothing: the answers are checked when the file is loaded."""
+    homework = sys.modules[__package__]
+    before, homework.check = homework.check, unchecked
     try:
-        with warnings.catch_warnings(), safe_numpy(), limit(str(file)):
-            warnings.simplefilter("default")  # visible even if the caller hides warnings
-            exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
-    except Stopped as stopped:
-        raise LoadError(file, Crash("TimeoutError", str(stopped), "", stopped.trace)) from None
-    except (Exception, SystemExit) as error:
-        raise LoadError(file, crash_of(error)) from None
-    return module
+        yield
+    finally:
+        homework.check = before
 
 
 # --- checking --------------------------------------------------------------------------------------------------------
@@ -171,11 +191,13 @@ class Standing:
     """The state of one exercise.
 
     waits_for: the names of other answers that this one calls and that must become right first
+    definitions: the Definition that was checked, then others that were not counted
     """
 
     exercise: object
     verdict: Verdict
     waits_for: tuple[str, ...] = ()
+    definitions: tuple = ()
 
     @property
     def passed(self):
@@ -209,13 +231,29 @@ class Checks:
             self._done[name] = self._check(all_exercises()[name])
         return self._done[name]
 
+    def remarks(self, names):
+        """The remarks on the submission, as `grade` makes them. names: of the exercises of the course"""
+        definitions = {name: list(self.of(name).definitions) for name in names}
+        of, submission = remarks_on, self.submission
+        return [*submission.skipped, *of(submission.survey, submission.crashes, definitions, names)]
+
     def _check(self, exercise):
-        name = exercise.name
+        name, definitions = exercise.name, self.submission.definitions.get(exercise.name, ())
         if name in self.submission.others:
-            return Standing(exercise, self._verdict(exercise, self.submission.others[name]))
-        if name not in self.submission.answers:
-            return Standing(exercise, Verdict(name, "not started", self._missing(name), seed=self.seed))
-        answer = self.submission.answers[name]
+            return Standing(exercise, self._verdict(exercise, definitions[0].value), (), tuple(definitions))
+        if not definitions:
+            return Standing(exercise, self._missing(name))
+        standings = []
+        for definition in definitions:
+            standings.append(self._check_answer(exercise, definition.value))
+            if standings[-1].passed:
+                break
+        chosen = best([standing.verdict for standing in standings])
+        others = [one for one in definitions if one is not definitions[chosen]]
+        return replace(standings[chosen], definitions=(definitions[chosen], *others))
+
+    def _check_answer(self, exercise, answer):
+        name = exercise.name
         verdict = self._verdict(exercise, answer)
         if verdict.passed:
             return Standing(exercise, verdict)
@@ -259,8 +297,11 @@ class Checks:
 
     def _missing(self, name):
         if name in self.submission.imported:
-            return f"{name}: not started: it is imported from {self.submission.imported[name]}. Write it yourself."
-        return f"{name}: not started: {self.submission.path} contains no {name}."
+            begun, said = False, f"it is imported from {self.submission.imported[name]}. Write it yourself."
+        else:
+            begun, said = missing(name, self.submission.survey, self.submission.crashes, self.submission.path)
+        outcome = "crashed" if begun else "not started"
+        return Verdict(name, outcome, f"{name}: {outcome}{'.' if begun else ':'} {said}", seed=self.seed)
 
 
 def check_all(submission, seed=None):
@@ -284,12 +325,10 @@ def library_instead(submission, names):
     """Inside the block, the student's code calls the library's functions instead of its own answers with these names.
     Yields the set of the names called so far."""
     called, exercises = set(), all_exercises()
-    instead = {
-        id(submission.answers[name]): stand_in(
-            exercises[name], exercises[name].reference, lambda name=name: called.add(name)
-        )
-        for name in names
-    }
+    instead = {}
+    for name in names:
+        known = stand_in(exercises[name], exercises[name].reference, lambda name=name: called.add(name))
+        instead |= {id(one.value): known for one in submission.definitions[name]}
     places = [
         (vars(module), attribute, value)
         for module in submission.modules

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..support.checks import check_at_least
 from ..training.optim import Optimizer
+from ..training.state import TrainingError
 from .judging.attempt import Crash, crash_of
 from .limit import Stopped
 from .swap import started_answers, using
@@ -79,6 +80,13 @@ def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library
                     report(step, library[step - 1], trainer.history.losses[-1])
         except Stopped as stopped:
             raise TrainingCrash(step, Crash("TimeoutError", str(stopped), "", stopped.trace)) from None
+        except TrainingError as error:  # the same run is stable with the library's functions: not the learning rate
+            step = trainer.step + 1 if trainer else 1
+            text = (
+                f"{str(error).partition(' at step')[0]}. With the library's functions the loss of this step is "
+                f"{library[step - 1]:.6f}, so one of yours gives the number that is not finite"
+            )
+            raise TrainingCrash(step, Crash("TrainingError", text, "", "")) from None
         except (Exception, SystemExit) as error:
             raise TrainingCrash(trainer.step + 1 if trainer else 1, crash_of(error)) from None
         finally:

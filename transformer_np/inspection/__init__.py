@@ -2,9 +2,19 @@
 attention explorer, and the contributions of layers and heads."""
 
 from .contracts import ContractReport, check_layer, check_model
-from .interpretation import HeadAblation, attention_rollout, head_ablation, logits_by_layer
+from .interpretation import (
+    Contributions,
+    Effects,
+    HeadAblation,
+    attention_rollout,
+    attribution,
+    contributions,
+    head_ablation,
+    logits_by_layer,
+    measured,
+)  # fmt: skip
 
 __all__ = [
-    "ContractReport", "HeadAblation", "attention_rollout", "check_layer", "check_model", "head_ablation",
-    "logits_by_layer",
+    "ContractReport", "Contributions", "Effects", "HeadAblation", "attention_rollout", "attribution", "check_layer",
+    "check_model", "contributions", "head_ablation", "logits_by_layer", "measured",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""Questions to a trained model: what would it say after each layer, which inputs does each layer mix, and what is lost
-without a head?"""
+"""Questions to a trained model: what would it say after each layer, which inputs does each layer mix, what is lost
+without a head, and which parts wrote a word?"""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..layers import Linear, RMSNorm, TiedLinear
+from ..layers.blocks import AddNorm
 from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
-from ..support.checks import as_float_array
+from ..support.checks import as_float_array, as_ids, check_at_least
 from ..support.intercept import methods
 
 
@@ -145,3 +147,283 @@ def head_ablation(model: Module, measure: Callable[[], float]) -> HeadAblation:
             with model.replacing(f"{path}.weights", off):
                 values[head] = measure()
     return HeadAblation(baseline, without)
+
+
+# --- who wrote this word? --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """The terms of a logit: what enters the first block, each head {attention: (H,)}, each {feed-forward: number}, and
+    the biases. `total` is their sum."""
+
+    embedding: float
+    heads: dict[str, np.ndarray]
+    feed_forwards: dict[str, float]
+    biases: float
+
+    @property
+    def total(self) -> float:
+        heads = sum(float(values.sum()) for values in self.heads.values())
+        return self.embedding + heads + sum(self.feed_forwards.values()) + self.biases
+
+
+def contributions(model, inputs, target, position=-1) -> Contributions:
+    """Split a logit among the parts that wrote into the residual path: "direct logit attribution" (Elhage et al. 2021).
+
+        logit = (x₀ + Σ head + Σ feed-forward + biases) · d
+
+    Every sub-layer adds its output to the residual path, so the last state is a sum. d is the row of the output
+    projection that reads it. Each norm on the way divides by a number that depends on the whole sum; here these numbers
+    are held fixed, as they are for these inputs, and d goes back through the norms as through linear maps. The terms
+    add up to the logit, but a part that is taken away also changes the norms and every later layer: see `measured`.
+
+    model: a GPT, Llama, TransformerXL; a Transformer or T5, whose decoder is split, with all of the encoder in the
+        heads of cross-attention
+    inputs: the arguments of its forward for one text, a tuple, or the ids alone: (1, T) or (T,)
+    target: an id, or a pair of ids for the difference of their logits, first − second; position: of the logit
+
+    Raises TypeError for another model: a Bert's head is not linear.
+    """
+    blocks, norm, output = _upper_part(model)
+    if not isinstance(output, Linear | TiedLinear):
+        raise TypeError(f"the output of this {type(model).__name__} is not linear: its logits cannot be split")
+    words = len(output.table.data) if isinstance(output, TiedLinear) else output.w.shape[1]
+    inputs, targets = _one_text(inputs), _targets(target, words)
+    paths = {id(module): path for path, module in model.named_modules()}
+    states, written = [], {}
+    with model.evaluating(), ExitStack() as stack:
+        model.eval(keep=True)
+        for block in blocks:
+            stack.enter_context(methods(block, {"forward": _noting(block.forward, states)}))
+            for sublayer, _ in _sublayers(block):
+                stack.enter_context(methods(sublayer, {"forward": _writing(sublayer, written)}))
+        model(*inputs)
+        d, biases = _read_by(output, targets)  # (D,)
+        if norm is not None:
+            d, biases = _before_norm(norm, d, biases, position)
+        heads, feed_forwards = {}, {}
+        for block in reversed(blocks):
+            for sublayer, add_norm in reversed(_sublayers(block)):
+                if not add_norm.norm_first:
+                    d, biases = _before_norm(add_norm.norm, d, biases, position)
+                path, wrote = paths[id(sublayer)], float(written[id(sublayer)][0, position] @ d)
+                if hasattr(sublayer, "w_o"):
+                    concat = sublayer.kept("concat")  # (1, T, H·K)
+                    terms = concat[0, position] * (sublayer.w_o.data @ d)
+                    heads[path] = terms.reshape(sublayer.num_heads, -1).sum(axis=-1)  # (H,)
+                    biases += wrote - float(heads[path].sum())
+                else:
+                    feed_forwards[path] = wrote
+        embedding = float(states[0][0, position] @ d)
+    return Contributions(embedding, dict(reversed(heads.items())), dict(reversed(feed_forwards.items())), biases)
+
+
+def _sublayers(block):
+    """[(sub-layer, its Add & Norm), …] of a block, in the order of its forward."""
+    modules = [module for _, module in block.children()]
+    around = [module for module in modules if isinstance(module, AddNorm)]
+    return list(zip([module for module in modules if not isinstance(module, AddNorm)], around, strict=True))
+
+
+def _writing(sublayer, written):
+    """The forward of a sub-layer, which notes its output."""
+    forward = sublayer.forward
+
+    def noted(*args, **kwargs):
+        written[id(sublayer)] = result = forward(*args, **kwargs)
+        return result
+
+    return noted
+
+
+def _read_by(output, targets):
+    """What the output projection multiplies a state with, (D,), and adds, for Σ sign · logit."""
+    d, bias = 0.0, 0.0
+    for target, sign in targets:
+        if isinstance(output, TiedLinear):
+            d = d + sign * output.scale * output.table.data[target]
+        else:
+            d = d + sign * output.w.data[:, target]
+            bias += 0.0 if output.b is None else sign * float(output.b.data[target])
+    return d, bias
+
+
+def _before_norm(norm, d, biases, position):
+    """The vector that reads the input of a norm as d reads its output, with the norm's scale held fixed."""
+    before = d * norm.gamma.data
+    if isinstance(norm, RMSNorm):
+        return before * norm.kept("inv_rms")[0, position], biases
+    before = (before - before.mean()) * norm.kept("inv_std")[0, position]  # Σ x̂ d = Σ x (d − mean d) / σ
+    return before, biases + (0.0 if norm.beta is None else float(norm.beta.data @ d))
+
+
+@dataclass(frozen=True)
+class Effects:
+    """How a score changes when one part is switched off, or patched from another input.
+
+    score: with everything on; heads: {attention: (H,)}; feed_forwards: {feed-forward: number}
+    positions: of an estimate: the same changes for each position, {attention: (H, T), feed-forward: (T,)}
+    """
+
+    score: float
+    heads: dict[str, np.ndarray]
+    feed_forwards: dict[str, float]
+    positions: dict[str, np.ndarray]
+
+
+def attribution(model, inputs, target, other=None, position=-1) -> Effects:
+    """Estimate by one backward pass what switching off each head and feed-forward network does to a logit:
+    "attribution patching" (Nanda 2023; Syed et al. 2023).
+
+        change ≈ Σ ∂logit/∂z · (z_new − z),    z the output of a head or of a feed-forward network
+
+    z_new is 0, or with `other` the value that the part has for other inputs of the same lengths. It is the first term
+    of a Taylor series: good for a small change close to the output, wrong where later layers react to the change, often
+    in sign. `measured` tries it.
+
+    model: a GPT, Llama, Transformer, T5, or a Bert with an mlm_head or a classifier
+    inputs, target, position: as in `contributions`
+
+    The gradients of the parameters stay as they are.
+    """
+    inputs = _one_text(inputs)
+    gradients = [parameter.grad.copy() for parameter in model.parameters()]
+    parts = _parts(model)
+    values, slopes = {}, {}
+
+    def run(values, slopes=None):
+        with ExitStack() as stack:
+            for name, value in parts.items():
+
+                def note(array, name=name):
+                    values[name] = array
+                    return array
+
+                def note_slope(dout, _, name=name):
+                    slopes[name] = dout
+                    return dout
+
+                stack.enter_context(model.replacing(value, note, note_slope))
+            return _score(model, inputs, target, position, backward=slopes is not None)
+
+    with model.evaluating():
+        model.eval(keep=True)
+        (score,) = run(values, slopes)
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        new = {name: 0.0 for name in parts}
+        if other is not None:
+            inputs = _like(inputs, _one_text(other))
+            run(new := {})
+    heads, feed_forwards, positions = {}, {}, {}
+    for name in parts:
+        change = (slopes[name] * (new[name] - values[name]))[0]  # (T, H·K) or (T, D)
+        number = _heads_of(model, name)
+        if number:
+            positions[name] = change.reshape(len(change), number, -1).sum(axis=-1).T  # (H, T)
+            heads[name] = positions[name].sum(axis=-1)
+        else:
+            positions[name] = change.sum(axis=-1)  # (T,)
+            feed_forwards[name] = float(positions[name].sum())
+    return Effects(score, heads, feed_forwards, positions)
+
+
+def measured(model, inputs, target, other=None, position=-1, batch_size=16) -> Effects:
+    """What switching off each head and feed-forward network, or patching it, does to a logit, by trying each.
+
+    As `attribution`, without an estimate: row by row of a batch, each row with another part switched off.
+    """
+    check_at_least("batch_size", batch_size, 1)
+    inputs, parts = _one_text(inputs), _parts(model)
+    with model.evaluating():
+        model.eval()
+        new = {}
+        if other is not None:
+            patch = _like(inputs, _one_text(other))
+            with ExitStack() as stack:
+                for name, value in parts.items():
+                    stack.enter_context(model.replacing(value, lambda z, name=name: new.setdefault(name, z)))
+                _score(model, patch, target, position)
+        (score,) = _score(model, inputs, target, position)
+        numbers = {name: _heads_of(model, name) for name in parts}
+        switches = [(name, head) for name in parts for head in range(numbers[name] or 1)]
+        changes = {name: np.zeros(numbers[name] or 1) for name in parts}
+        for begin in range(0, len(switches), batch_size):
+            some = switches[begin : begin + batch_size]
+            rows = tuple(np.repeat(array, len(some), axis=0) for array in inputs)
+            with ExitStack() as stack:
+                for name in dict.fromkeys(name for name, _ in some):
+
+                    def changed(z, name=name, some=some):
+                        z = z.copy()
+                        split = z.reshape(*z.shape[:2], numbers[name] or 1, -1)  # (rows, T, H, K)
+                        for row, (part, head) in enumerate(some):
+                            if part == name:
+                                patched = new[name].reshape(1, *split.shape[1:])[0, :, head] if new else 0.0
+                                split[row, :, head] = patched
+                        return z
+
+                    stack.enter_context(model.replacing(parts[name], changed))
+                for (name, head), found in zip(some, _score(model, rows, target, position), strict=True):
+                    changes[name][head] = found - score
+    heads = {name: values for name, values in changes.items() if numbers[name]}
+    return Effects(score, heads, {name: float(v[0]) for name, v in changes.items() if not numbers[name]}, {})
+
+
+def _parts(model):
+    """{name of a part: the value that `replacing` changes for it} of all attentions and feed-forward networks."""
+    names = [path for path, module in model.named_modules() if path and "concat" in module.taps]
+    found = {path: f"{path}.concat" for path in names}
+    blocks = {path.rpartition(".")[0] for path in names}
+    found |= {path: path for path, _ in model.named_modules() if path in {f"{block}.feed_forward" for block in blocks}}
+    if not found:
+        raise ValueError(f"model must have attention layers, {type(model).__name__} has none")
+    return found
+
+
+def _heads_of(model, name):
+    """The number of heads of a part; None for a feed-forward network."""
+    return getattr(dict(model.named_modules())[name], "num_heads", None)
+
+
+def _score(model, inputs, target, position, backward=False):
+    """The logit of the target, or the difference of two, of every row  ->  a list; backward: of its sum as well"""
+    if isinstance(model, Bert):
+        logits = (model.mlm_logits if model.mlm_head is not None else model.classify)(*inputs)
+    else:
+        logits = model(*inputs)
+        logits = logits[0] if isinstance(logits, tuple) else logits
+    at = (slice(None), position) if logits.ndim == 3 else slice(None)
+    dlogits, scores = np.zeros_like(logits), 0.0
+    for index, sign in _targets(target, logits.shape[-1]):
+        scores = scores + sign * logits[at][:, index]
+        dlogits[at][:, index] += sign
+    if backward:
+        model.backward(dlogits)
+    return [float(score) for score in scores]
+
+
+def _targets(target, size):
+    """[(id, sign), …] of an id or of a pair."""
+    ids = as_ids(np.atleast_1d(target), size, "target")
+    if ids.shape not in ((1,), (2,)):
+        raise ValueError(f"target must be an id or a pair of ids, got shape {ids.shape}")
+    return list(zip(ids.tolist(), (1.0, -1.0), strict=False))
+
+
+def _one_text(inputs):
+    """The inputs as a tuple of arrays with one row each."""
+    arrays = inputs if isinstance(inputs, tuple) else (inputs,)
+    arrays = tuple(np.atleast_2d(array) for array in arrays)
+    if any(len(array) != 1 for array in arrays):
+        raise ValueError(f"inputs must be those of one text, got {[array.shape for array in arrays]}")
+    return arrays
+
+
+def _like(inputs, others):
+    """The other inputs, which must have the shapes of the inputs."""
+    shapes, found = [array.shape for array in inputs], [array.shape for array in others]
+    if found != shapes:
+        raise ValueError(f"other must have the shapes of inputs, {shapes}, got {found}: use texts of equal length")
+    return others

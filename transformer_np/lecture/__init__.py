@@ -1,4 +1,5 @@
-"""The worked examples of the lecture, recomputed: each is reproduced, truncated in print, or an erratum.
+"""The worked examples of the lecture, recomputed: each is reproduced, truncated in print, or an erratum; two have
+weights fitted to the print, and four are exercises without a printed answer.
 
     from transformer_np.lecture import format_examples, worked_examples
     print(format_examples(worked_examples()))
@@ -9,7 +10,7 @@ the package's layers, `comparison` decides whether a printed number follows, `ex
 words; `claims` checks it.
 """
 
-from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict
+from .comparison import ANSWERED, ERRATUM, FITTED, REPRODUCED, TRUNCATED, verdict
 from .examples import worked_examples
 from .printed import DOCUMENTS
 from .questions import Exercise, exercises
@@ -31,8 +32,9 @@ from .steps import (
 from .worked import WorkedExample
 
 __all__ = [
-    "DOCUMENTS", "ERRATUM", "REPRODUCED", "TRUNCATED", "Exercise", "Statement", "WorkedExample", "attention_memory",
-    "block_parts", "exercises", "feed_forward_example", "five_positions", "five_words", "format_examples",
-    "format_exercises", "format_statements", "four_words", "hidden_row", "masked_weights", "nearest_return",
+    "ANSWERED", "DOCUMENTS", "ERRATUM", "FITTED", "REPRODUCED", "TRUNCATED", "Exercise", "Statement", "WorkedExample",
+    "attention_memory", "block_parts", "exercises", "feed_forward_example", "five_positions", "five_words",
+    "format_examples", "format_exercises", "format_statements", "four_words", "hidden_row", "masked_weights",
+    "nearest_return",
     "read_statements", "summary", "three_heads", "two_words", "verdict", "worked_examples",
 ]  # fmt: skip

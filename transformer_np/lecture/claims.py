@@ -5,6 +5,7 @@ import numpy as np
 
 from .. import functional as F
 from ..data import shift_right
+from ..decoding import greedy_decode
 from ..layers import RNN, Embedding, FeedForward, MultiHeadAttention, PositionalEncoding
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..masks import causal_mask, padding_mask
@@ -310,3 +311,102 @@ def one_embedding():
 def square_projections_of_four():
     """X (2, 4) times a (4, 3) matrix is (2, 3). A (4, 4) matrix would give (2, 4), as it does for Q."""
     return (np.ones((2, 4)) @ np.ones((4, 3))).shape == (2, 3) and (np.ones((2, 4)) @ np.ones((4, 4))).shape == (2, 4)
+
+
+def one_vector_per_word():
+    """An encoder makes a vector for each source word; the decoder reads them all, and the tokens written so far."""
+    model, src = _model(), np.array([[4, 5, 6, 2]])
+    other = src.copy()
+    other[0, 3] = 7
+    logits = [model(ids, np.array([[1, 5]])) for ids in (src, other)]
+    return model.encode(src).shape == (1, 4, 8) and not np.allclose(*logits)
+
+
+def every_pair_has_a_score():
+    layer = MultiHeadAttention(8, 2, rng=0)
+    layer(_normal(1, 5, 8).astype(np.float32))
+    return layer.weights.shape == (1, 2, 5, 5) and bool((layer.weights > 0).all())
+
+
+def three_projections():
+    """Query, key and value are three linear maps of the same rows, computed for all rows at once."""
+    layer, x = MultiHeadAttention(8, 1, rng=0, dtype=np.float64), _normal(1, 5, 8)
+    layer(x)
+    found, biases = layer.intermediates(), (layer.b_q, layer.b_k, layer.b_v)
+    matrices = layer.w_q, layer.w_k, layer.w_v
+    return all(np.allclose(found[n][0, 0], x[0] @ w + b) for n, w, b in zip("qkv", matrices, biases, strict=True))
+
+
+def heads_can_differ():
+    """Two heads of one layer have weights of their own on the same words."""
+    layer = MultiHeadAttention(8, 2, rng=0)
+    layer(_normal(1, 5, 8).astype(np.float32))
+    return not np.allclose(layer.weights[0, 0], layer.weights[0, 1], atol=1e-3)
+
+
+def output_keeps_the_shape():
+    return MultiHeadAttention(9, 3, rng=0)(_normal(1, 3, 9).astype(np.float32)).shape == (1, 3, 9)
+
+
+def fast_and_slow_dimensions():
+    """At d_model = 4 the first pair turns 100 times as fast as the last."""
+    steps_taken = np.abs(np.diff(F.sinusoidal_encoding(50, 4, np.float64), axis=0)).max(axis=0)
+    return steps_taken[:2].min() > 40 * steps_taken[2:].max()
+
+
+def feed_forward_has_most_parameters():
+    """At d_ff = 4 · d_model it has twice as many numbers as the four matrices of the attention."""
+    sizes = FeedForward(32, 128).num_parameters(), MultiHeadAttention(32, 4).num_parameters()
+    return 1.9 < sizes[0] / sizes[1] < 2.1
+
+
+def decoder_parts():
+    """Self-attention under a mask, cross-attention and feed-forward network, each with its Add & Norm."""
+    attentions = [m for _, m in DecoderBlock(8, 2, 16).named_modules() if isinstance(m, MultiHeadAttention)]
+    return len(attentions) == 2 and path_around_each_sublayer() and no_future()
+
+
+def teacher_forcing_helps():
+    """In the stored experiment of notebook 07: with each seed more sequences are right than after own words."""
+    forced, own = ([run["right"] for run in _results("07")[name]] for name in ("teacher forcing", "own words"))
+    return min(forced) > max(own)
+
+
+def sinusoids_do_not_extrapolate():
+    """In the stored experiment of notebook 15: far beyond the training length the loss is worse than counting pairs."""
+    runs = [run["by_position"] for run in _results("15")["2017"]]
+    return min(np.mean(run[96:]) for run in runs) > 2.4 > 1.7 > max(np.mean(run[:32]) for run in runs)
+
+
+def _results(name):
+    from ..notebooks.texts import results
+
+    return results(name)
+
+
+def one_token_at_a_time():
+    """In use the decoder appends its own token and runs again, until the end token or the longest length."""
+    model, written = _model(), [1]
+    while written[-1] != 2 and len(written) < 6:
+        written.append(int(model(np.array([[4, 5, 2]]), np.array([written]))[0, -1].argmax()))
+    wanted = [token for token in written[1:] if token != 2]
+    return greedy_decode(model, np.array([[4, 5, 2]]), max_len=5)[0] == wanted
+
+
+def weighted_sum_of_values():
+    """z_1 = 0.88 v_1 + 0.12 v_2 for the scores 112 and 96."""
+    v, weights = _normal(2, 64), F.softmax(np.array([112.0, 96.0]) / 8)
+    return np.allclose(weights @ v, 0.8808 * v[0] + 0.1192 * v[1], atol=1e-3)
+
+
+def argmax_of_the_logits():
+    """The softmax keeps the order: the index of the largest logit is that of the largest log-probability."""
+    logits = _normal(20, 13)
+    return np.array_equal(logits.argmax(axis=-1), np.log(F.softmax(logits)).argmax(axis=-1))
+
+
+def sum_of_two_vectors():
+    """The encoder's input is embedding plus positional encoding, of the same shape."""
+    model, src = _model(), np.array([[4, 5, 6, 2]])
+    table = model.src_input.embedding.table.data
+    return np.allclose(model.src_input(src)[0], table[src[0]] * 8**0.5 + F.sinusoidal_encoding(4, 8, np.float64))

@@ -5,6 +5,8 @@ import numpy as np
 REPRODUCED = "reproduced"
 TRUNCATED = "truncated in print"
 ERRATUM = "erratum"
+FITTED = "weights fitted"  # to the printed results: some weights would give any numbers of this rank
+ANSWERED = "answered here"  # an exercise, whose answer the documents do not print
 HOLDS, SLIP = "holds", "slip"  # of statements in words
 
 _NOISE = 1e-12  # the rounding error of an exact result in float64

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from .comparison import ERRATUM, REPRODUCED, SLIP, TRUNCATED, differences
+from .comparison import ANSWERED, ERRATUM, FITTED, REPRODUCED, SLIP, TRUNCATED, differences
 
 _GAP = "  "
 _NARROWEST = 72
@@ -15,10 +15,12 @@ def summary(examples):
     """One line with the number of worked examples, the number of each verdict, and whether all are as expected."""
     counts = Counter(example.verdict for example in examples)
     errata = "erratum" if counts[ERRATUM] == 1 else "errata"
+    rare = (FITTED, "with fitted weights"), (ANSWERED, "exercises without a printed answer")
     unexpected = ", ".join(str(example.row) for example in examples if not example.ok)
     return (
         f"{len(examples)} worked example{'' if len(examples) == 1 else 's'}: {counts[REPRODUCED]} reproduced, "
-        f"{counts[TRUNCATED]} truncated in print, {counts[ERRATUM]} {errata}; "
+        + "".join(f"{counts[kind]} {what}, " for kind, what in rare if counts[kind])
+        + f"{counts[TRUNCATED]} truncated in print, {counts[ERRATUM]} {errata}; "
         + (f"NOT as expected: {unexpected}" if unexpected else "all as expected")
     )
 

@@ -53,6 +53,31 @@ class ModelConfig:
         if hasattr(self, "activation"):
             check_choice("activation", self.activation, self.activations)
 
+    @property
+    def blocks(self):
+        """The number of blocks in all stacks."""
+        return sum(getattr(self, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
+
+    def least_parameters(self):
+        """A lower bound of the number of parameters, from the sizes alone: the tables and W_q, W_o, W_1, W_2."""
+        tables = max(getattr(self, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
+        tables += getattr(self, "type_vocab_size", 0) + (getattr(self, "max_len", 0) if self.position_table else 0)
+        inside = self.d_model  # the features of all heads
+        if getattr(self, "d_head", None) is not None:
+            inside = self.num_heads * self.d_head
+        in_block = 2 * self.d_model * (inside + getattr(self, "d_ff", 0))
+        return self.d_model * tables + self.blocks * in_block + getattr(self, "num_buckets", 0)
+
+    def check_fits(self, stored, where):
+        """Raise ValueError if a file has fewer numbers than a model of these sizes, and more than SMALL: before the
+        model is made, because sizes in a file may ask for any amount of memory. A small model is made, to say what is
+        missing."""
+        if self.least_parameters() > max(stored, SMALL):
+            raise ValueError(
+                f"{where}: a model of these sizes has at least {self.least_parameters():,} parameters, but the file "
+                f"has {stored:,}"
+            )
+
     def _set(self, **values):
         """Fill in fields while the frozen object is being made."""
         for name, value in values.items():
@@ -78,6 +103,7 @@ def _check(name, value, kind):
         raise TypeError(f"{name} must be {expected}, got {short(value)}")
 
 
+SMALL = 1 << 21  # parameters
 OBJECTS = 10_000  # bytes of a block's Python objects, for all sizes
 
 
@@ -85,18 +111,8 @@ def fitting(config, kind):
     """The config, if it is of this class and its model can fit into memory. Otherwise raises TypeError, or MemoryError
     with the least memory that the model needs."""
     check_kind("config", config, kind)
-    layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
-    tables = max(getattr(config, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
-    if config.position_table:
-        tables += getattr(config, "max_len", 0)
-    inside = config.d_model  # the features of all heads
-    if getattr(config, "d_head", None) is not None:
-        inside = config.num_heads * config.d_head
-    in_block = 2 * config.d_model * (inside + getattr(config, "d_ff", 0))  # W_q, W_o, W_1, W_2: a lower bound
-    numbers = config.d_model * tables + layers * in_block
-    check_memory(
-        f"a {type(config).__name__} of these sizes", numbers * np.dtype(config.dtype).itemsize + layers * OBJECTS
-    )
+    size = config.least_parameters() * np.dtype(config.dtype).itemsize + config.blocks * OBJECTS
+    check_memory(f"a {type(config).__name__} of these sizes", size)
     return config
 
 

@@ -60,11 +60,14 @@ class EncoderDecoder(Module):
         return self.decode(tgt_in, self.encode(src), src)
 
     @forward_part
-    def encode(self, src):
-        """src (B, S)  ->  memory (B, S, D)"""
+    def encode(self, src, padding=None):
+        """src (B, S)  ->  memory (B, S, D)
+
+        padding: (B, S), True where src is padded (default: where it is pad_id)
+        """
         src = as_ids(src, self.config.src_vocab_size, "src")
-        self._check_sequences("src", src)
-        mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
+        self._check_sequences("src", src, padded=padding is None)
+        mask = self._hidden(src, padding)  # (B, 1, 1, S)
         x = self.src_input(src)  # (B, S, D)
         for block in self.encoder:
             x = block(x, mask)
@@ -75,10 +78,11 @@ class EncoderDecoder(Module):
 
     @forward_part
     @shapes(memory="B S D")
-    def decode(self, tgt_in, memory, src, cache=None):
+    def decode(self, tgt_in, memory, src, cache=None, padding=None):
         """tgt_in (B, T), memory (B, S, D) = encode(src), src (B, S) for its padding  ->  logits (B, T, V)
 
         cache: a decoding.DecoderCache; tgt_in then holds only the tokens that are new since the last call with it
+        padding: of src, as in `encode`
         """
         tgt_in = as_ids(tgt_in, self.config.tgt_vocab_size, "tgt_in")
         past = None if cache is None else cache.ids
@@ -94,7 +98,7 @@ class EncoderDecoder(Module):
         mask = (causal_mask(tgt_in.shape[1], ids.shape[1]),)  # (T, S)
         if self.pads_target:
             mask += (padding_mask(ids, self.config.pad_id),)  # (B, 1, 1, S)
-        memory_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
+        memory_mask = self._hidden(np.asarray(src), padding)  # (B, 1, 1, S)
         x = self.tgt_input(tgt_in, start)  # (B, T, D)
         for i, block in enumerate(self.decoder):
             x = block(x, memory, mask, memory_mask, (None, None) if cache is None else cache.blocks[i])
@@ -125,6 +129,9 @@ class EncoderDecoder(Module):
         for block in reversed(self.encoder):
             dmemory = block.backward(dmemory)
         self.src_input.backward(dmemory)
+
+    def _hidden(self, src, padding):
+        return padding_mask(src, self.config.pad_id) if padding is None else padding[:, None, None, :]
 
     def _check_sequences(self, name, ids, padded=True):
         """Check that ids are (B, T), not longer than max_len, and that no row is only padding."""

@@ -1,4 +1,4 @@
-"""The outputs of executed notebooks as text, and whether two executions printed the same; the time a notebook takes."""
+"""The outputs of executed notebooks as text, and whether two executions printed the same."""
 
 import math
 import re
@@ -66,19 +66,3 @@ def _decimals(text):
     mantissa, _, exponent = text.lower().partition("e")
     digits = len(mantissa.partition(".")[2])
     return (digits or 6) - int(exponent or 0)
-
-
-def minutes(notebook):
-    """The minutes that a notebook states (None if it does not), and those that a student takes, rounded to five: 150
-    words and 10 lines of code a minute, 5 minutes for an exercise and 2 for each "Try it"."""
-    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    code = [line for cell in notebook.cells if cell.cell_type == "code" for line in cell.source.splitlines()]
-    words = len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\$\$.*?\$\$|```.*?```", "", prose, flags=re.DOTALL)))
-    lines = sum(1 for line in code if line.strip() and not line.strip().startswith("#"))
-    headings, bold, parts = (
-        len(re.findall(task, prose, re.MULTILINE))
-        for task in (r"^## Exercise(?!s)", r"\*\*Exercise[ .:]", r"\*\*(?:Write|Count|Compute) it")
-    )
-    needed = words / 150 + lines / 10 + 5 * (max(headings, bold) + parts) + 2 * prose.count("**Try it")
-    said = re.search(r"^\*(\d+) minutes", prose, re.MULTILINE)
-    return said and int(said[1]), 5 * round(needed / 5)

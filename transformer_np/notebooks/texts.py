@@ -8,6 +8,8 @@ A cell with the tag `solution`, and a <details> block with the summary "Solution
 
 An assertion (`assert …`, `np.testing.…`) tests the text and is not shown to its readers, unless its comment is
 "# shown" or "# shown: …". Neither is any other statement that has the comment "# test" in its first line.
+
+A number or a comparison in a sentence is an expression between double braces: see values.py.
 """
 
 import ast
@@ -15,6 +17,9 @@ import hashlib
 import json
 import re
 from pathlib import Path
+
+from .slides import slides
+from .values import filled
 
 SOLUTION, EXPERIMENT = "solution", "experiment"
 METADATA = {
@@ -62,10 +67,19 @@ def experiment_cells(text):
 
 
 def fingerprint(text):
-    """Of the cells of the long experiment, without comments and docstrings: changes when the experiment does."""
+    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
+    does."""
     code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
-    lines = (line.split("  #")[0].rstrip() for line in code.splitlines())
-    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
+    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
+    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
+
+
+def cells_of(text):
+    """The cells of a text file as `read_cells` gives them, with the values of its last execution in its sentences."""
+    path = text.with_name(f"{number(text)}_values.json")
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    cells = read_cells(text.read_text(encoding="utf-8"))
+    return [(kind, filled(source, known) if kind == "markdown" else source, tags) for kind, source, tags in cells]
 
 
 def read_cells(text):
@@ -136,28 +150,33 @@ def as_notebook(cells, prefix):
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": made}
 
 
-def student_copy(text):
-    """The .ipynb of a text without solutions and outputs."""
+def students_cells(text):
+    """The cells of a text as students get them: without solutions, and without what only tests the text."""
     cells = []
-    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+    for kind, source, tags in cells_of(text):
         source = shown(source) if kind == "code" else _DETAILS.sub("", source).strip("\n")
         if source and SOLUTION not in tags:
-            cells.append((kind, source, []))
-    return _written(cells, text)
+            cells.append((kind, source, tags))
+    return cells
+
+
+def teachers_cells(text):
+    """The cells of a text with the solutions, without what only tests the text."""
+    cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells_of(text)]
+    return [cell for cell in cells if cell[1]]
+
+
+def copy(cells, prefix, teacher=False):
+    """The .ipynb of cells without outputs; for teachers cut into slides for `jupyter nbconvert --to slides`."""
+    cells = slides(cells) if teacher else [(kind, source, []) for kind, source, _ in cells]
+    return json.dumps(as_notebook(cells, prefix), indent=1, ensure_ascii=False) + "\n"
+
+
+def student_copy(text):
+    """The .ipynb of a text without solutions and outputs."""
+    return copy(students_cells(text), number(text))
 
 
 def teacher_copy(text):
-    """The .ipynb of a text with its solutions and without outputs. Every heading begins a slide of
-    `jupyter nbconvert --to slides`, and every other cell is part of the slide before it."""
-    cells = []
-    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
-        heading = kind == "markdown" and re.match("#{1,3} ", source)
-        slide = "-" if not heading else "subslide" if source.startswith("###") else "slide"
-        source = shown(source) if kind == "code" else source
-        if source:
-            cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
-    return _written(cells, text)
-
-
-def _written(cells, text):
-    return json.dumps(as_notebook(cells, number(text)), indent=1, ensure_ascii=False) + "\n"
+    """The .ipynb of a text with its solutions, cut into slides."""
+    return copy(teachers_cells(text), number(text), teacher=True)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from ..support.checks import as_list, check_has, check_kind
-from .style import LAYER_COLOURS, LAYER_MARKERS, Picture, as_numbers, light_grid, round_ticks, styled
+from .style import LAYER_COLOURS, LAYER_MARKERS, Picture, as_numbers, label, light_grid, plain, round_ticks, styled
 
 
 @styled
@@ -55,7 +55,8 @@ def complexity_curves(curves):
         _slopes(axes, group, scale, [LAYER_COLOURS[names.index(c.name) % len(LAYER_COLOURS)] for c in group])
         light_grid(axes)
     columns = len(names) if len(panels) > 2 else 2
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns, frameon=False)
+    names = list(map(label, handles))
+    plain(figure.legend(handles.values(), names, loc="outside upper center", ncols=columns, frameon=False))
     return figure
 
 
@@ -104,9 +105,9 @@ def gradient_distance(norms):
     colours = {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]}
     for i, (name, values) in enumerate(norms.items()):
         colour = colours.get(name, LAYER_COLOURS[(i + 2) % len(LAYER_COLOURS)])
-        axes.plot(np.arange(len(values)), values, color=colour, linewidth=1.6, label=name)
+        axes.plot(np.arange(len(values)), values, color=colour, linewidth=1.6, label=label(name))
     axes.margins(x=0.02)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(norms), frameon=False, borderaxespad=0.2)
+    plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(norms), frameon=False, borderaxespad=0.2))
     axes.xaxis.set_major_locator(round_ticks(10, integer=True))
     light_grid(axes)
     return figure

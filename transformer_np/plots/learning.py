@@ -3,7 +3,20 @@
 import numpy as np
 
 from ..support.checks import check_has, check_kind
-from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, Picture, as_numbers, light_grid, round_ticks, styled
+from .style import (
+    HATCH,
+    RATE,
+    RAW,
+    TRAINING,
+    VALIDATION,
+    Picture,
+    as_numbers,
+    label,
+    light_grid,
+    plain,
+    round_ticks,
+    styled,
+)
 
 
 @styled
@@ -96,11 +109,13 @@ def loss_curves(losses, unit="nats per token"):
         if values.ndim != 1 or not len(values):
             raise ValueError(f"losses[{name!r}] must be a list of numbers, one per step, got shape {values.shape}")
         color = (TRAINING, VALIDATION, RATE)[i % 3]
-        axes.plot(np.arange(1, len(values) + 1), values, "--" if i else "-", color=color, linewidth=1.8, label=name)
+        axes.plot(
+            np.arange(1, len(values) + 1), values, "--" if i else "-", color=color, linewidth=1.8, label=label(name)
+        )
     axes.set_ylim(bottom=0)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(round_ticks(9, integer=True))
-    axes.legend(loc="best", frameon=False)
+    plain(axes.legend(loc="best", frameon=False))
     light_grid(axes)
     return figure
 
@@ -125,11 +140,11 @@ def copy_curves(curves):
         shares = as_numbers(f"curves.accuracies[{name!r}]", shares)
         if shares.shape != steps.shape:
             raise ValueError(f"{name} must have {len(steps)} shares, one per step, got shape {shares.shape}")
-        axes.plot(steps, 100 * shares, "o-", color=color, markersize=3.5, linewidth=1.8, label=name)
+        axes.plot(steps, 100 * shares, "o-", color=color, markersize=3.5, linewidth=1.8, label=label(name))
     axes.set_title(f"copying from {curves.lag} segments back, segments of {curves.segment_len} tokens", loc="left")
     axes.set_ylim(-2, 102)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(round_ticks(9, integer=True))
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, borderaxespad=0.2)
+    plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, borderaxespad=0.2))
     light_grid(axes)
     return figure

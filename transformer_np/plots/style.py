@@ -187,6 +187,17 @@ def as_words(name, words, count, what):
     return [visible(word) for word in words]
 
 
+def label(name):
+    """A name for a legend, of which matplotlib hides those that begin with `_`."""
+    return f" {name}" if str(name).startswith("_") else str(name)
+
+
+def plain(legend):
+    """A legend with the names as they are: no `$` begins a formula."""
+    for text in legend.get_texts():
+        text.set(text=text.get_text().removeprefix(" "), parse_math=False)
+
+
 def visible(word):
     """The word with signs for blanks at its ends and for line breaks, cut to LONGEST_WORD characters."""
     core = word.lstrip(" ")

@@ -11,7 +11,9 @@ from .style import (
     Picture,
     as_numbers,
     as_words,
+    label,
     light_grid,
+    plain,
     round_ticks,
     steady,
     styled,
@@ -66,7 +68,7 @@ def word_map(words, vectors, groups=None, title=None):
     placed = dict(_room_for_words(words, inches, (width, height)))  # {index of a word: its centre}
     for name, colour in colours.items():
         chosen = [i for i in sorted(placed) if names[i] == name]
-        axes.scatter(*points[chosen].T, s=12, color=colour, label=name, zorder=2, linewidths=0)
+        axes.scatter(*points[chosen].T, s=12, color=colour, label=label(name), zorder=2, linewidths=0)
     for i, centre in placed.items():
         x, y = low + centre / (width, height) * (high - low)
         colour = colours[names[i]] if groups is not None else "black"
@@ -81,7 +83,7 @@ def word_map(words, vectors, groups=None, title=None):
     if title:
         axes.set_title(title, loc="left", parse_math=False)
     if groups is not None:
-        axes.legend(loc="best", frameon=True, framealpha=0.8, fontsize=TEXT - 1)
+        plain(axes.legend(loc="best", frameon=True, framealpha=0.8, fontsize=TEXT - 1))
     light_grid(axes)
     return figure
 

@@ -9,9 +9,11 @@ it is read.
 """
 
 from ..models.layouts.folder import load_any, load_pretrained, save_pretrained
+from .folder import PretrainedFolder
 from .sentences import SentenceEncoder, minilm_folder
 from .tokenizer import PretrainedTokenizer
 
 __all__ = [
-    "PretrainedTokenizer", "SentenceEncoder", "load_any", "load_pretrained", "minilm_folder", "save_pretrained",
+    "PretrainedFolder", "PretrainedTokenizer", "SentenceEncoder", "load_any", "load_pretrained", "minilm_folder",
+    "save_pretrained",
 ]  # fmt: skip

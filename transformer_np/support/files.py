@@ -2,17 +2,21 @@
 
 import json
 import os
+import re
 import secrets
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows: there are no locks, and temporary files of killed processes stay
-    fcntl = None
+from .platform import in_browser, module_with, write_in_place
 
-LARGEST_TEXT = 1 << 30  # bytes of a JSON or TOML file or a text: more is a wrong file
+# Windows and browsers have no locks: temporary files of killed processes stay
+fcntl = module_with("fcntl", "flock")
+
+LARGEST_TEXT = 1 << 30  # bytes of a text: more is a wrong file
+LARGEST_JSON = 1 << 25  # bytes of a JSON file: as many as the largest tokenizers have
+MOST_VALUES = 1_000_000  # in a JSON file, each of at most about 70 bytes in memory
+PIECE = 1 << 20  # bytes that are read at once from a file that does not tell its size
 
 
 def write_atomically(path, write):
@@ -43,6 +47,9 @@ def _write_atomically(path, write):
         write(path)
         return
     path = Path(os.path.realpath(path))
+    if in_browser():
+        write_in_place(path, write)
+        return
     _remove_abandoned(path)
     temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.new{path.suffix}")
     with open(temporary, "xb") as file:
@@ -165,22 +172,54 @@ def read_bytes(path, expected="a file", most=LARGEST_TEXT):
     """The bytes of a file. Errors as in check_is_file, and ValueError for more than `most` bytes."""
     check_is_file(path, expected)
     with open(path, "rb") as file:
-        data = file.read(most + 1)  # files in /proc do not tell their size
-    if len(data) > most:
-        raise ValueError(f"{path} has more than {most:,} bytes, expected {expected}")
-    return data
+        size = os.fstat(file.fileno()).st_size
+        if size <= most:
+            pieces = [file.read(size)]
+            while (read := sum(map(len, pieces))) <= most and (piece := file.read(PIECE)):  # /proc tells no sizes
+                pieces.append(piece)
+            if read <= most:
+                data = b"".join(pieces)
+                check_downloaded(path, data)
+                return data
+    raise ValueError(f"{path} has more than {most:,} bytes, expected {expected}")
+
+
+def check_downloaded(path, beginning):
+    """Raise ValueError if the first bytes of a file are those of a Git LFS pointer, which stands for the real file."""
+    if beginning.startswith(b"version https://git-lfs.github.com/spec/"):
+        raise ValueError(
+            f"{path} is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder, or download it again"
+        )
 
 
 def read_json(path):
-    """The JSON data in a UTF-8 file. A damaged file raises ValueError with the file's name."""
-    return parse_json(read_bytes(path, "a file with JSON"), path)
+    """The JSON data in a UTF-8 file. A damaged file raises ValueError with the file's name, and so does one with more
+    than LARGEST_JSON bytes or MOST_VALUES values."""
+    return parse_json(read_bytes(path, "a file with JSON", LARGEST_JSON), path)
+
+
+def read_json_object(path):
+    """The JSON object in a file, as `read_json`; ValueError with the file's name for other JSON."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged: it is not a JSON object")
+    return found
 
 
 def parse_json(text, path):
     """The JSON data in a text or bytes that were read from `path`; ValueError with the path if they are damaged."""
+    if len(text) > MOST_VALUES and _count_values(text) > MOST_VALUES:  # lists of empty lists fill the memory
+        raise ValueError(f"{path} is damaged: it has more than {MOST_VALUES:,} values")
     try:
         return json.loads(text)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: it is not JSON: {error}") from None
     except RecursionError:
         raise ValueError(f"{path} is damaged: its JSON is nested too deeply") from None
+
+
+def _count_values(text):
+    """About the number of values in a JSON text: each begins the text or follows a comma or an opening bracket."""
+    text = text.encode() if isinstance(text, str) else text
+    outside = re.sub(rb'"(?:[^"\\]|\\.)*+"', b"", text)
+    return sum(map(outside.count, (b",", b"[", b"{")))

@@ -4,6 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from .platform import module_with
+
 CGROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
 
 
@@ -15,10 +17,9 @@ def memory_limit():
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):  # a number, or "max"
         limits.append(int(CGROUP.read_text(encoding="ascii")))
-    with suppress(OSError, ValueError, ModuleNotFoundError):
-        import resource
-
-        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    if resource := module_with("resource", "getrlimit"):
+        with suppress(OSError, ValueError):
+            limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
     return min((limit for limit in limits if limit > 0), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Threads of the matrix library under NumPy (BLAS), and Ctrl-C while processes start.
+"""Threads of the matrix library under NumPy (BLAS), Ctrl-C while processes start, and the end of a process.
 
 NumPy has no API for the number of threads: BLAS reads it from the environment when it is loaded, and threadpoolctl can
 query and change it afterwards.
@@ -6,8 +6,10 @@ query and change it afterwards.
 
 import os
 import signal
+import sys
 import threading
-from contextlib import contextmanager, nullcontext
+import time
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -108,3 +110,39 @@ def stopping_softly():
         yield lambda: asked
     finally:
         restore()
+
+
+# --- the end of a process in which other people's code has run -------------------------------------------------------
+
+
+def adopt_orphans():
+    """Make this process the parent of the processes that its children leave behind. Linux only."""
+    if sys.platform == "linux":
+        import ctypes
+
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def end_at_once(code):
+    """End this process without waiting for its threads and handlers of `atexit`, and, on Linux, kill all processes
+    below it."""
+    deadline = time.monotonic() + 5
+    while (below := _descendants(os.getpid())) and time.monotonic() < deadline:
+        for pid in below:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(OSError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+    os._exit(code)
+
+
+def _descendants(pid):
+    found = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                children = [int(child) for child in file.read().split()]
+            found += [one for child in children for one in (child, *_descendants(child))]
+    return found

@@ -1,5 +1,6 @@
 """Advice at the end of a training run: at most two lines, from what was measured, and none if all is well."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,20 +47,30 @@ class Measured:
 
 
 def advice(measured):
-    """The most important lines of advice for this run, at most MOST."""
-    kinds = (_little_learned, _overfitting, _still_falling, _unknown, _longer)
-    lines = [line for line in (kind(measured) for kind in kinds) if line] or [_stuck(measured)]
+    """The most important lines of advice for this run, at most MOST, and of those about the number of steps only one:
+    they would contradict each other."""
+    if _well(measured):
+        steps = None
+    else:
+        steps = _overfitting(measured) or _little_learned(measured) or _still_falling(measured)
+    lines = [line for line in (steps, _unknown(measured), _longer(measured)) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
 
 
 def _well(measured):
-    return measured.right is not None and measured.right >= WELL
+    """Whether unseen data are predicted so well that there is nothing to gain."""
+    return (measured.right is not None and measured.right >= WELL) or _loss_kept(measured) <= -math.log(WELL)
+
+
+def _loss_kept(measured):
+    """The validation loss of the weights that the model has."""
+    return dict(measured.validation).get(measured.kept, measured.validation[-1][1])
 
 
 def _little_learned(measured):
     """Far above a simple baseline, or no better than it."""
-    loss = measured.validation[-1][1]
-    if _well(measured) or measured.baseline is None or loss < LITTLE * measured.baseline:
+    loss = _loss_kept(measured)
+    if measured.baseline is None or loss < LITTLE * measured.baseline:
         return None
     rate = measured.options.get("lr")
     return (
@@ -73,7 +84,7 @@ def _overfitting(measured):
     """The validation loss has risen since its lowest value."""
     step, lowest = min(measured.validation, key=lambda entry: entry[1])
     last = measured.validation[-1][1]
-    if _well(measured) or last <= max(OVERFITTING * lowest, lowest + FALLING[1]):
+    if last <= max(OVERFITTING * lowest, lowest + FALLING[1]):
         return None
     which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
     dropout = measured.options.get("dropout")
@@ -85,8 +96,11 @@ def _overfitting(measured):
 
 
 def _still_falling(measured):
-    """The loss falls to the end: of validation, or of training if there were few validations."""
+    """The loss falls to the end: of validation, or of training if there were few validations and the last is the
+    lowest."""
     curve = np.array(measured.validation, float)  # (n, 2)
+    if curve[-1, 1] > curve[:, 1].min():  # more steps would follow those that made it worse
+        return None
     if len(curve) < 4:
         size = max(1, len(measured.losses) // 10)
         tenths = np.array(measured.losses[-10 * size :][: 10 * size], float).reshape(-1, size)
@@ -99,7 +113,7 @@ def _still_falling(measured):
     steps, losses = curve.T
     before, last = losses[steps <= 0.8 * steps[-1] + 1e-9][-1:], losses[-1]
     share, nats = FALLING
-    if _well(measured) or not before.size or last > losses.min() or before[0] - last < nats + 3 * spread:
+    if not before.size or last > losses.min() or before[0] - last < nats + 3 * spread:
         return None
     fall = (before[0] - last) / before[0]
     if fall < share:

@@ -1,18 +1,20 @@
 """Classification: a BERT that predicts the label of a text."""
 
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-
-import numpy as np
 
 from .. import data
 from .. import functional as F
 from ..models import Bert
 from ..models.bert import POOLERS
-from ..pretrained import PretrainedTokenizer
+from ..pretrained import PretrainedFolder, PretrainedTokenizer
+from ..pretrained.folder import check_ids, inputs
+from ..pretrained.tokenizer import Encoded
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
-from .options import TaskOptions, falling_cosine, option, seed, share, weight_decay
+from .options import TaskOptions, falling_cosine, optimizer, optimizer_of, option, seed, share, weight_decay
 from .task import Setup, Task
 from .trained import Trained
 
@@ -43,7 +45,10 @@ class ClassifyOptions(TaskOptions):
     """
 
     data: str | None = option(
-        None, "training texts, one per line: label, tab, text (default: built-in sentiment)", "FILE"
+        None,
+        "training texts, one per line: label, tab, text; or pairs: label, tab, text, tab, text (default: built-in "
+        "sentiment)",
+        "FILE",
     )
     test: str | None = option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
     init: str | None = option(None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR")
@@ -70,6 +75,7 @@ class ClassifyOptions(TaskOptions):
     label_smoothing: float | None = share(
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
+    optimizer: str = optimizer("adamw")
     lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
     warmup: int | None = option(
         None,
@@ -94,7 +100,12 @@ class Classifier(Trained):
 
     classifier = Classifier.load("runs/classify-1")
     classifier.probabilities("not bad at all")            # {"negative": 0.01, "positive": 0.99}
+
+    pairs: whether it was trained on pairs of texts, or None if that is unknown
+    output: what the model says, as in `PretrainedFolder`
     """
+
+    pairs, output = False, "one"
 
     def __init__(self, model, tokenizer, labels, max_len=None):
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
@@ -105,36 +116,75 @@ class Classifier(Trained):
         labels = facts.get("labels")
         if not isinstance(labels, list) or len(labels) != model.config.num_classes:
             raise ValueError(f"it does not name {model.config.num_classes} labels")
-        return cls(model, *tokenizers.values(), labels, options.max_len)
+        classifier = cls(model, *tokenizers.values(), labels, options.max_len)
+        classifier.pairs = facts.get("pairs", False) is True
+        return classifier
 
-    def encode(self, text):
-        """The ids of one text between [CLS] and [SEP]; a long text is cut off. Raises ValueError if it is empty."""
-        ids = _input(self.tokenizer, text, self.max_len)
-        if not ids:
+    def read(self, text, second=None):
+        """The Encoded of one text, or of a pair of texts; what is too long is cut off. Raises ValueError if it is
+        empty, or if the model was trained on pairs and this is none, or the other way round."""
+        if self.pairs is not None and self.pairs != (second is not None):
+            raise ValueError(f"the model reads {'pairs of texts: pass two' if self.pairs else 'one text, not a pair'}")
+        encoded = _encoded(self.tokenizer, text, second, self.max_len)
+        if not encoded.ids:
             raise ValueError("the text is empty: there is nothing to classify")
-        return ids
+        check_ids(encoded.ids, self.tokenizer, self.model.config.vocab_size)
+        return encoded
 
-    def left_out(self, text):
-        """The number of tokens at the end of the text that are cut off, because the model reads at most max_len."""
-        return max(0, len(_input(self.tokenizer, text, None)) - self.max_len)
+    def encode(self, text, second=None):
+        """The ids of one text between [CLS] and [SEP], or of a pair; as `read`."""
+        return self.read(text, second).ids
 
-    def probabilities(self, text):
-        """{label: probability} of one text, in alphabetical order of the labels."""
-        with self.model.evaluating():
-            p = F.softmax(self.model.classify(np.array([self.encode(text)])))[0]  # (C,)
+    def left_out(self, text, second=None):
+        """The number of tokens that are cut off, because the model reads at most max_len."""
+        return self.read(text, second).left_out
+
+    def probabilities(self, text, second=None):
+        """{label: probability} of one text or a pair, in the order of `labels`. They add to 1 if the output is "one" of
+        the labels; for a regression they are the numbers that the model returns."""
+        return self.values_of(self.read(text, second))
+
+    def values_of(self, encoded):
+        """As `probabilities`, from the Encoded of `read`."""
+        z = self._ask(self.model.classify, encoded)[0]  # (C,)
+        p = {"one": F.softmax, "several": _sigmoid, "number": lambda z: z}[self.output](z)
         return dict(zip(self.labels, map(float, p), strict=True))
+
+    def _ask(self, method, encoded):
+        """A method of the model for one text, with its padding: none."""
+        with self.model.evaluating():
+            return method(**inputs(encoded))
+
+    def loss_and_accuracy(self, texts, batch_size=128):
+        """The mean cross-entropy of (text, label) in nats, and the share whose label is the most likely one."""
+        if not texts:
+            raise ValueError("there are no texts to classify")
+        batches = _batches([(self._split(text), self.labels.index(label)) for text, label in texts], batch_size)
+        loss, right = 0.0, 0
+        with self.model.evaluating():
+            for batch in batches.in_order():
+                z = self.model.classify(batch.ids, batch.padding, batch.segments)  # (B, C)
+                loss += len(z) * float(F.cross_entropy(z, batch.labels)[0])
+                right += int((z.argmax(axis=-1) == batch.labels).sum())
+        return loss / len(texts), right / len(texts)
+
+    def evaluate(self, path):
+        """The loss and the accuracy on labelled texts; see `Trained.evaluate`."""
+        texts = data.read_labelled(path)
+        unknown = sorted({label for _, label in texts} - set(self.labels))
+        if unknown:
+            raise ValueError(f"{path} has labels that the model lacks: {_named(unknown)}; it has {_named(self.labels)}")
+        if self.pairs and not all("\t" in text for text, _ in texts):
+            raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
+        loss, right = self.loss_and_accuracy(texts)
+        return {"loss (nats per text)": loss, "accuracy": right, "texts": len(texts)}
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""
-        if not texts:
-            raise ValueError("there are no texts to classify")
-        encoded = [(self.encode(text), self.labels.index(label)) for text, label in texts]
-        with self.model.evaluating():
-            right = sum(
-                int((self.model.classify(batch.ids).argmax(axis=-1) == batch.labels).sum())
-                for batch in data.LabelledBatches(encoded, batch_size, pad_id=self.model.config.pad_id).in_order()
-            )
-        return right / len(texts)
+        return self.loss_and_accuracy(texts, batch_size)[1]
+
+    def _split(self, text):
+        return self.read(*text.split("\t", 1)) if self.pairs else self.read(text)
 
 
 class ClassifyTask(Task):
@@ -167,7 +217,7 @@ class ClassifyTask(Task):
         return split
 
     def facts(self, split):
-        return {"labels": data.labels_of(split)}
+        return {"labels": data.labels_of(split), **({"pairs": True} if _are_pairs(split) else {})}
 
     def train_tokenizers(self, options, split):
         """The tokenizer of the model to fine-tune; without one, a new one of lower-case words or characters."""
@@ -183,9 +233,12 @@ class ClassifyTask(Task):
 
     def setup(self, options, split, tokenizers):
         tokenizer, labels = tokenizers["tokenizer"], data.labels_of(split)
+        pairs = _are_pairs(split)
         train, validation = (
-            _encode(part, tokenizer, labels, options.max_len) for part in (split.train, split.validation)
+            [(_encoded(tokenizer, *_two(text, pairs), options.max_len), labels.index(label)) for text, label in part]
+            for part in (split.train, split.validation)
         )
+        train, validation = ([(one, label) for one, label in part if one.ids] for part in (train, validation))
         if not train or not validation:
             raise ValueError("all texts are empty: the data need texts for training and validation")
         head = {"mlm_head": False, "num_classes": len(labels)}
@@ -197,33 +250,41 @@ class ClassifyTask(Task):
         pretrained = options.init and Path(options.init) / runs.CHECKPOINT
         if pretrained and pretrained.is_file():  # a resumed run has its own weights and does not need the file
             _take_over(model, pretrained)
-        longer = sum(len(_input(tokenizer, text, None)) > options.max_len for text, _ in split.train)
+        for one, _ in train + validation:
+            check_ids(one.ids, tokenizer, model.config.vocab_size)
+        longer = sum(one.left_out > 0 for one, _ in train)
+        what = "pairs of texts" if pairs else "texts"
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
         return Setup(
             model,
             Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
-            AdamW(
-                model.learned().values(),
-                weight_decay=options.weight_decay,
-                decays=is_matrix,
-                rates=fine_tuning.rates(model, options) if options.pretrained else None,
+            optimizer_of(
+                options,
+                model,
+                partial(
+                    AdamW,
+                    weight_decay=options.weight_decay,
+                    decays=is_matrix,
+                    rates=fine_tuning.rates(model, options) if options.pretrained else None,
+                ),
             ),
-            data.LabelledBatches(train, options.batch_size, options.seed, model.config.pad_id),
-            list(data.LabelledBatches(validation, 128, pad_id=model.config.pad_id).in_order()),
+            _batches(train, options.batch_size, options.seed),
+            list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
-            note=f"{len(split.train):,} texts to learn from, {len(split.validation):,} for validation, "
+            note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
             + (fine_tuning.note(model, options) if options.pretrained else "")
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
             header=fine_tuning.header(model, options) if options.pretrained else {},
+            facts=fine_tuning.facts(options),
         )
 
     def measure(self, run):
         """The share of unseen texts whose label is the likeliest."""
         classifier = Classifier.of(run)
-        test = [pair for pair in run.data.test if _input(classifier.tokenizer, pair[0], None)]
+        test = [pair for pair in run.data.test if _encoded(classifier.tokenizer, *_two(pair[0], classifier.pairs)).ids]
         return {"accuracy on unseen sentences": classifier.accuracy(test)} if test else {}
 
 
@@ -254,7 +315,8 @@ def _settled_for_pretrained(options):
     given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
     if given:
         raise ValueError(f"{given[0]} is that of the model in {options.pretrained}: leave this option out")
-    usual = {**PRETRAINED, "pooling": "mean", "max_len": mlm.SIZES["max_len"]}
+    longest = PretrainedFolder(options.pretrained).max_tokens
+    usual = {**PRETRAINED, "pooling": "mean", "max_len": min(mlm.SIZES["max_len"], longest)}
     options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
     if options.steps is None:
         texts = data.sentiment_sentences() if options.data is None else data.read_labelled(options.data)
@@ -272,18 +334,47 @@ def _take_over(model, checkpoint):
         raise ValueError(f"{checkpoint} does not fit the model: {error}") from None
 
 
-def _encode(texts, tokenizer, labels, max_len):
-    """(ids, index of the label) of each text that is not empty."""
-    encoded = [(_input(tokenizer, text, max_len), labels.index(label)) for text, label in texts]
-    return [(ids, label) for ids, label in encoded if ids]
+def _sigmoid(z):
+    return (1 + F.tanh(z / 2)) / 2
 
 
-def _input(tokenizer, text, max_len):
-    """The ids of a text between [CLS] and [SEP], at most max_len; none for an empty text."""
+def _are_pairs(split):
+    """Whether every text has two columns: the label, a text and a second text on each line."""
+    texts = [text for part in (split.train, split.validation, split.test) for text, _ in part]
+    counts = {text.count("\t") for text in texts}
+    if {text.count("\t") for text, _ in split.train} == {1} != counts:
+        raise ValueError("the texts to learn from are pairs, with three columns, but some of the others are not")
+    return counts == {1}
+
+
+def _two(text, pairs):
+    """A text and its second text, or None."""
+    return [part.strip() for part in text.split("\t")] if pairs else (text, None)
+
+
+def _encoded(tokenizer, text, second=None, max_len=None):
+    """The Encoded of a text between [CLS] and [SEP], or of two with another [SEP] behind the second, at most max_len
+    tokens; without ids if a text is empty."""
+    texts = [text] if second is None else [text, second]
     if isinstance(tokenizer, PretrainedTokenizer):
-        return tokenizer.encode(text, max_len) if tokenizer.encode(text, special=False) else []
-    ids = tokenizer.encode(text)
-    return data.as_encoder_input(ids, max_len or len(ids) + 2) if ids else []
+        empty = not all(tokenizer.encode(one, special=False) for one in texts)
+        return Encoded([], []) if empty else tokenizer.read(text, second, max_len)
+    parts = [tokenizer.encode(one) for one in texts]
+    if not all(parts):
+        return Encoded([], [])
+    room = sum(map(len, parts)) if max_len is None else max_len - 1 - len(parts)
+    left_out = max(0, sum(map(len, parts)) - room)
+    for _ in range(left_out):
+        max(parts, key=len).pop()
+    rows = [[*part, data.EOS] for part in parts]
+    segments = [number for number, row in enumerate(rows) for _ in row]
+    return Encoded([data.BOS, *chain.from_iterable(rows)], [0, *segments], left_out=left_out)
+
+
+def _batches(texts, batch_size, seed=0):
+    """The batches of (Encoded, index of the label)."""
+    rows = [(one.ids, label) for one, label in texts]
+    return data.LabelledBatches(rows, batch_size, seed, segments=[one.segments for one, _ in texts])
 
 
 def _named(labels, most=6):

@@ -15,7 +15,7 @@ from ..data import Tokenizer
 from ..layers import add_lora, merge_lora
 from ..layers.initial import blank, normal
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedTokenizer, load_any
+from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
 from .options import option, share
@@ -54,6 +54,10 @@ def check_options(options):
     for name in ("freeze", "lora"):
         if getattr(options, name) is not None and options.pretrained is None:
             raise ValueError(f"{name} needs pretrained: a model that starts from scratch has nothing to keep")
+    if options.pretrained is not None and options.optimizer == "muon":
+        raise ValueError(
+            "optimizer must be adamw with pretrained: Muon's steps would take the weights far away at once"
+        )
 
 
 def start(options, kind, **changes):
@@ -115,6 +119,21 @@ def header(model, options):
     return {"base": {"folder": folder, "lora": options.lora, "sum": _sum_of_frozen(model)}}
 
 
+def facts(options):
+    """The entries of a run's description about its pretrained folder: what is needed to use the model, and to write it
+    back; {} without a folder."""
+    return {} if options.pretrained is None else {"pretrained": PretrainedFolder(options.pretrained).kept()}
+
+
+def kept(description):
+    """What `facts` wrote: {settings, generation, texts}, each a dict, {} in older runs. Raises ValueError."""
+    found = description.get("pretrained") or {}
+    parts = [found.get(name, {}) for name in ("settings", "generation", "texts")] if isinstance(found, dict) else [None]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("what it keeps of its pretrained folder is damaged")
+    return parts
+
+
 def note(model, options):
     """Where the parameters start, and how many of them learn, for a line to the user."""
     learned = sum(parameter.data.size for parameter in model.learned().values())
@@ -161,9 +180,11 @@ def load(path):
         return load_model(path)
     try:
         cls, learned = getattr(models, found["model"]), {name.removeprefix("model.") for name in tensors}
-        with blank():
-            model = cls(cls.config_class(**found["config"]))
+        config = cls.config_class(**found["config"])
         own = dict(load_any(base["folder"]).named_parameters())
+        config.check_fits(sum(p.data.size for p in own.values()) + sum(a.size for a in tensors.values()), path)
+        with blank():
+            model = cls(config)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path} needs the pretrained folder it was fine-tuned from: {error}") from None
     model.load_state_dict({n: own[n].data for n in dict(model.named_parameters()) if n in own}, strict=False)
@@ -180,5 +201,5 @@ def load(path):
 def read_tokenizer(data):
     """The tokenizer that a run describes: a pretrained one or our own."""
     if isinstance(data, dict) and data.get("kind") == PretrainedTokenizer.kind:
-        return PretrainedTokenizer(text=data.get("json"))
+        return PretrainedTokenizer(text=data.get("json"), segments=data.get("segments", True))
     return Tokenizer.from_dict(data)

@@ -5,7 +5,19 @@ from dataclasses import dataclass, replace
 from .. import data
 from ..models import Bert, BertConfig
 from ..training import AdamW, MaskedLanguageModel, is_matrix
-from .options import TaskOptions, falling_cosine, option, seed, share, sizes, warmup, weight_decay
+from .options import (
+    TaskOptions,
+    falling_cosine,
+    lr,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    warmup,
+    weight_decay,
+)
 from .task import Setup, Task
 
 KIND = "mlm"
@@ -30,7 +42,8 @@ class MLMOptions(TaskOptions):
     d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
     max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces", least=3)
     dropout: float = share(0.1, "share of features dropped during training")
-    lr: float = option(2e-3, "highest learning rate")
+    optimizer: str = optimizer("adamw")
+    lr: float | None = lr(2e-3)
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.01)
     seed: int = seed("parameters, split, batches, masks and dropout")
@@ -69,7 +82,9 @@ class MLMTask(Task):
         return Setup(
             model,
             MaskedLanguageModel(model),
-            AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
+            optimizer_of(
+                options, model, lambda learned: AdamW(learned, weight_decay=options.weight_decay, decays=is_matrix)
+            ),
             data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
             list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
             schedule=falling_cosine(options),

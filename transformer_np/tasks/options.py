@@ -7,9 +7,10 @@ from typing import get_args
 
 from ..data.bpe import FIRST_MERGE
 from ..support.checks import check_at_least, check_choice, check_flag, check_number, short
-from ..training import cosine_schedule
+from ..training import Muon, cosine_schedule, in_blocks
 
 CHAR_OR_BPE = ("char", "bpe")
+MUON_LR = 0.03  # for the widths 64 to 256: an update of a matrix has the same size in every direction at any width
 
 
 def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞)"):
@@ -41,6 +42,24 @@ def weight_decay(default):
     return option(default, "weight decay of the matrices, per step and learning rate", interval="[0, ∞)")
 
 
+def optimizer(default, shown=None):
+    """The option with the optimizer of `optimizer_of`; shown: what stands for a default of None"""
+    text = "adamw, or muon: orthogonal updates of the blocks' matrices, AdamW for the other parameters"
+    return option(default, text + (f" (default: {shown})" if shown else ""), choices=("adamw", "muon"))
+
+
+def lr(adamw):
+    """The option with the highest learning rate; adamw: its default, if the optimizer is not Muon"""
+    made = option(None, f"highest learning rate (default: {adamw}; with --optimizer muon {MUON_LR})")
+    made.metadata = {**made.metadata, "adamw": adamw}
+    return made
+
+
+def min_lr():
+    """The option with the learning rate at the end of `falling_cosine`."""
+    return option(None, "learning rate at the last step (default: lr / 20)", interval="[0, ∞)")
+
+
 def seed(of):
     """The option with the seed of these parts of a training run."""
     return option(0, f"seed of {of}", least=0)
@@ -58,6 +77,11 @@ class TaskOptions:
 
     def __post_init__(self):
         for f in fields(self):
+            if f.name == "lr" and self.lr is None:
+                muon = getattr(self, "optimizer", None) == "muon"
+                object.__setattr__(self, "lr", MUON_LR if muon else f.metadata.get("adamw"))
+            if f.name == "min_lr" and self.min_lr is None and isinstance(self.lr, float):
+                object.__setattr__(self, "min_lr", self.lr / 20)
             value, kinds = getattr(self, f.name), get_args(f.type) or (f.type,)
             if value is None and NoneType in kinds:
                 continue
@@ -85,6 +109,15 @@ def sizes(options, *layers):
     """The fields of a model's configuration that the options set. layers: the names of those that count the blocks"""
     same = {name: getattr(options, name) for name in ("d_model", "d_ff", "dropout", "seed")}
     return {**same, "num_heads": options.heads, **dict.fromkeys(layers or ("num_layers",), options.layers)}
+
+
+def optimizer_of(options, model, adamw):
+    """Muon for the matrices in the blocks of a model, or what adamw(parameters) returns."""
+    learned = list(model.learned().values())
+    if options.optimizer == "adamw":
+        return adamw(learned)
+    betas = getattr(options, "beta1", 0.9), getattr(options, "beta2", 0.99)
+    return Muon(learned, weight_decay=getattr(options, "weight_decay", 0.0), matrices=in_blocks(model), betas=betas)
 
 
 def falling_cosine(options):

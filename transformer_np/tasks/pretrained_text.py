@@ -1,13 +1,9 @@
 """Text generation with a pretrained model: a folder in Hugging Face's layout instead of a training run."""
 
-import json
-from pathlib import Path
-
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedTokenizer, load_any
+from ..pretrained import PretrainedFolder
+from ..pretrained.folder import check_ids
 from .text import TextGenerator
-
-ENDS = ("generation_config.json", "config.json")  # files that may name the end tokens; the first that does counts
 
 
 class PretrainedTextGenerator(TextGenerator):
@@ -16,44 +12,28 @@ class PretrainedTextGenerator(TextGenerator):
     generator = PretrainedTextGenerator.load("folder")
     for piece in generator.stream("Once upon a time", temperature=0):
         print(piece, end="", flush=True)
+
+    sampling, not_applied: as in `PretrainedFolder`
     """
 
-    def __init__(self, model, tokenizer, end_ids=()):
+    def __init__(self, model, tokenizer, end_ids=(), sampling=None, not_applied=()):
         super().__init__(model, tokenizer)
-        self.end_ids = end_ids
+        self.end_ids, self.sampling, self.not_applied = end_ids, sampling or {}, not_applied
 
     @classmethod
     def load(cls, folder):
         """From a folder with a tokenizer.json; ValueError if its model cannot continue a text."""
-        folder = Path(folder)
-        model = load_any(folder)
-        if not isinstance(model, DecoderOnly):
-            raise ValueError(
-                f"{folder} holds a {type(model).__name__}, which cannot continue a text; a GPT or Llama can"
-            )
-        return cls(model, PretrainedTokenizer(folder), _end_ids(folder))
+        found = PretrainedFolder(folder)
+        model = found.model_for(DecoderOnly, "which cannot continue a text; a GPT or Llama can")
+        return cls(model, found.tokenizer, found.end_ids, found.sampling, found.not_applied)
 
     def encode(self, prompt):
         """The ids of a prompt, as a list; ValueError if there are none."""
         ids = self.tokenizer.encode(prompt)
         if not ids:
             raise ValueError("the prompt is empty: there is nothing to continue")
+        check_ids(ids, self.tokenizer, self.model.config.vocab_size)
         return ids
 
     def decode(self, ids):
         return self.tokenizer.decode(ids)
-
-
-def _end_ids(folder):
-    """The ids in eos_token_id, a number or a list."""
-    for name in ENDS:
-        path = folder / name
-        if not path.is_file():
-            continue
-        try:
-            ids = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id")
-        except (ValueError, AttributeError):
-            raise ValueError(f"{path} is damaged: expected a JSON object") from None
-        if ids is not None:
-            return tuple(ids) if isinstance(ids, list) else (ids,)
-    return ()

@@ -7,13 +7,15 @@ from functools import wraps
 from pathlib import Path
 from zlib import crc32
 
-from ..models.layouts.folder import CONFIG, TOKENIZER, save_pretrained
-from ..pretrained import PretrainedTokenizer
-from ..support.files import held, read_json, write_text
+from ..models import Bert
+from ..models.layouts.folder import CONFIG, KEPT_TEXTS, save_pretrained
+from ..pretrained.export import as_pretrained
+from ..pretrained.folder import GENERATION
+from ..support.files import held, read_json, read_json_object, write_text
 from ..training.checkpoint import model_header, model_tensors, save_checkpoint
 from ..training.choice import team_of
 from ..training.history import history_path
-from .fine_tuning import load
+from .fine_tuning import kept, load, read_tokenizer
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
@@ -100,21 +102,25 @@ def merge(folder, new):
 def merge_as_pretrained(folder, new):
     """As `merge`, but write a folder in Hugging Face's layout, with the tokenizer and the names of the classes.
 
-    Raises also ValueError for a model that the layout cannot represent, and for a tokenizer of this package.
+    Raises also ValueError for a model that the layout cannot represent, and for a tokenizer of words, whose rules
+    tokenizer.json cannot express.
     """
     model, _ = load(Path(folder) / CHECKPOINT)
-    description, new = read_json(Path(folder) / DESCRIPTION), Path(new)
-    tokenizer = description.get("tokenizer")
-    if not isinstance(tokenizer, dict) or tokenizer.get("kind") != PretrainedTokenizer.kind:
-        raise ValueError(f"the run in {folder} has a tokenizer of this package, which other libraries cannot read")
+    description, new = read_json_object(Path(folder) / DESCRIPTION), Path(new)
+    tokenizer = as_pretrained(read_tokenizer(description.get("tokenizer")), around=isinstance(model, Bert))
     if (new / CONFIG).exists():
         raise FileExistsError(f"{new} already has a model: choose another folder")
     save_pretrained(model, new)
-    write_text(new / TOKENIZER, tokenizer["json"])
+    settings, generation, texts = kept(description)
     if "labels" in description:
         names = {str(i): label for i, label in enumerate(description["labels"])}
         labels = {"id2label": names, "label2id": {label: int(i) for i, label in names.items()}}
-        write_text(new / CONFIG, json.dumps(read_json(new / CONFIG) | labels, indent=2, ensure_ascii=False) + "\n")
+        settings = {key: value for key, value in settings.items() if key != "problem_type"} | labels
+    files = {CONFIG: read_json(new / CONFIG) | settings} | ({GENERATION: generation} if generation else {})
+    files = {name: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for name, content in files.items()}
+    files |= {name: text for name, text in texts.items() if name in KEPT_TEXTS} | tokenizer
+    for name, text in files.items():
+        write_text(new / name, text)
 
 
 def newest_run(*kinds, below="."):

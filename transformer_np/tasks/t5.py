@@ -1,7 +1,7 @@
 """Text to text: one T5 for several tasks, distinguished by a prefix of the text."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,11 +9,25 @@ from .. import data
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
+from ..pretrained import PretrainedFolder
+from ..pretrained.folder import check_ids
 from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
-from .options import TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
+from .options import (
+    TaskOptions,
+    falling_cosine,
+    lr,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+)  # fmt: skip
 from .task import Setup, Task
-from .trained import Trained, share_exact
+from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "t5"
 
@@ -26,6 +40,7 @@ SHARES = {"translate": 4, "sentiment": 5, "date": 3, SPANS: 4}
 # From T5's own 1/√d_model that takes thousands of steps, during which the model memorizes sentences. So the encoder's
 # bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's starts small.
 BIAS_STD = 3.0
+MOST_WRITTEN = 512  # tokens of an answer, unless more are asked for: a model may never end one
 LONGEST = 4096  # tokens of an input text, for which the scores of one head take 64 MB
 
 
@@ -49,7 +64,8 @@ class T5Options(TaskOptions):
     d_ff: int = option(256, "features inside the feed-forward network")
     activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
     dropout: float = share(0.05, "share of features dropped during training")
-    lr: float = option(3e-3, "highest learning rate")
+    optimizer: str = optimizer("adamw")
+    lr: float | None = lr(3e-3)
     warmup: int = warmup(200)
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
     seed: int = seed("parameters, splits, batches, spans and dropout")
@@ -91,8 +107,11 @@ class TextToText(Trained):
     prefixes: the prefixes of the learned tasks, or None if unknown. The text after a prefix is read in lower case.
     """
 
+    pretrained, not_applied = False, ()
+
     def __init__(self, model, tokenizer, prefixes=None):
         self.model, self.tokenizer, self.prefixes = model, tokenizer, prefixes
+        self.longest = model.config.max_len  # of the texts in training, in tokens, or None if unknown
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
@@ -109,15 +128,24 @@ class TextToText(Trained):
 
     @classmethod
     def from_pretrained(cls, folder):
-        """From the folder of a T5 in Hugging Face's layout, including tokenizer.json; raises as T5.from_pretrained."""
-        from ..pretrained import PretrainedTokenizer
-
-        return cls(T5.from_pretrained(folder), _PretrainedSentinels(PretrainedTokenizer(folder)))
+        """From the folder of a T5 in Hugging Face's layout, including tokenizer.json; raises as T5.from_pretrained, and
+        ValueError for a generation_config.json with several end tokens."""
+        found = PretrainedFolder(folder)
+        model = found.model_for(T5, "which does not answer a text with a text; a T5 does")
+        ends, start = found.end_ids, found.generation.get("decoder_start_token_id")
+        if len(ends) > 1:
+            raise ValueError(f"{found.path}: eos_token_id is {list(ends)}, which is not supported; supported is one id")
+        ids = {"eos_id": ends[0] if ends else None, "bos_id": start}
+        model.config = replace(model.config, **{name: i for name, i in ids.items() if i is not None})
+        answers = cls(model, _PretrainedSentinels(found.tokenizer))
+        answers.longest = found.settings.get("n_positions")
+        answers.pretrained, answers.not_applied = True, found.not_applied
+        return answers
 
     @property
     def _writer(self):
         """The model, which never answers with an unknown token."""
-        return Excluding(self.model, self.tokenizer.unknown_ids)
+        return Excluding(self.model, self.tokenizer.unknown_ids, padded=not self.pretrained)
 
     def task_of(self, text):
         """The learned prefix that the text begins with, ignoring case; None if there is none."""
@@ -147,7 +175,9 @@ class TextToText(Trained):
         if not text.strip():
             raise ValueError("the text is empty: there is nothing to answer")
         ids = self.tokenizer.encode(text)
-        if ids[-1:] != [self.model.config.eos_id]:
+        if self.pretrained:  # its tokenizer says how a text ends
+            check_ids(ids, self.tokenizer.tokenizer, self.model.config.vocab_size)
+        elif ids[-1:] != [self.model.config.eos_id]:
             ids = [*ids, self.model.config.eos_id]
         if len(ids) > LONGEST:
             raise ValueError(f"the text has {len(ids):,} tokens, but at most {LONGEST:,} are allowed")
@@ -156,10 +186,10 @@ class TextToText(Trained):
     def answer(self, text, beam_size=1, length_penalty=0.6, max_len=None):
         """The model's answer to a text: greedy, or by beam search if beam_size is larger than 1.
 
-        max_len: the most tokens of the answer (default: the model's)
+        max_len: the most tokens of the answer (default: the model's, at most MOST_WRITTEN)
         """
         src = self.encode(text)
-        max_len = self.model.config.max_len if max_len is None else max_len
+        max_len = min(self.model.config.max_len, MOST_WRITTEN) if max_len is None else max_len
         if beam_size == 1:
             return self.tokenizer.decode(greedy_decode(self._writer, src, max_len)[0])
         return self.tokenizer.decode(beam_search(self._writer, src, beam_size, max_len, length_penalty)[0])
@@ -177,6 +207,15 @@ class TextToText(Trained):
         return share_exact(
             [(self.encode(text)[0], target) for text, target in pairs], written, batch_size, config.pad_id
         )
+
+    def evaluate(self, path):
+        """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
+        pairs = data.read_pairs(path)
+        rows = [(self.encode(text)[0].tolist(), self.tokenizer.encode(answer)) for text, answer in pairs]
+        c = self.model.config
+        batches = data.Seq2SeqBatches(rows, 64, 0, c.pad_id, c.bos_id, c.eos_id).in_order()
+        found = with_perplexity(mean_loss(TeacherForcing(self.model), batches))
+        return found | {"exact match": self.exact_match(pairs), "examples": len(pairs)}
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):
@@ -265,7 +304,7 @@ class T5Task(Task):
         return Setup(
             model,
             TeacherForcing(model),
-            Adam(model.parameters()),
+            optimizer_of(options, model, Adam),
             data.MixedBatches(batches),
             validation,
             schedule=falling_cosine(options),

@@ -21,6 +21,7 @@ SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
 VALIDATION_SHARE = 0.04  # of the training time
+CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
 
 
@@ -29,7 +30,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
-    header: JSON data for the checkpoint
+    header: JSON data for the checkpoint;  facts: JSON data for the description of the run, beside those of the task
     """
 
     model: Module
@@ -41,6 +42,7 @@ class Setup:
     clip_norm: float | None = 1.0
     note: str = ""
     header: dict = field(default_factory=dict)
+    facts: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Task:
         validate_every=None,
         save_seconds=None,
         keep=None,
+        constant_lr=None,
     ):
         """Train in the folder of a run, or resume the run in it.
 
@@ -141,8 +144,9 @@ class Task:
         save_seconds: seconds between saves, default: SAVE_SECONDS; the run is also saved at the end
         keep: "best" keeps the weights of the step with the lowest validation loss, "last" those of the last step;
             default: "best". A run is always resumed from its last step
+        constant_lr: with resume, the learning rate from now on; without it, the rate follows the schedule of all steps
 
-        The run stores the last four; with resume, None means as before. So a run that was interrupted at any moment and
+        The run stores the last five; with resume, None means as before. So a run that was interrupted at any moment and
         resumed is the uninterrupted run, and it keeps the same weights.
 
         Raises OSError and ValueError, before any training step, for data or a folder that cannot be used; TrainingError
@@ -150,6 +154,10 @@ class Task:
         """
         how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
         how = {name: value for name, value in how.items() if value is not None}
+        if constant_lr is not None:
+            if not resume:
+                raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
+            check_number("constant_lr", constant_lr, "(0, ∞)")
         if resume:
             description, stored, tokenizers = self.read(folder)
             options = self._resumed(stored, options)
@@ -180,15 +188,20 @@ class Task:
         fresh = resume and not trainer.checkpoint.exists()
         if resume and not fresh:
             trainer.resume()
+        held = description.get("constant_lr") if resume else None  # the step after which the rate is constant, the rate
+        held = held if constant_lr is None else [trainer.step, constant_lr]
+        if held is not None:
+            trainer.schedule = _then_constant(setup.schedule, *held)
         if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
             description = {**description, "options": asdict(options), **how}
+            description |= {} if held is None else {"constant_lr": held}
             write = runs.write_description
         else:
             words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
             description = {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
-            description |= {**self.facts(data), **how}
+            description |= {**self.facts(data), **setup.facts, **how}
             if hasattr(setup.batches, "longest"):
                 description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
@@ -205,6 +218,8 @@ class Task:
                 lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
             if fresh:
                 lines.append(runs.nothing_saved(folder))
+            elif resume:
+                lines.append(_what_the_rate_does(trainer, stored.steps, options.steps))
             for line in filter(None, lines if report else []):
                 report(line)
 
@@ -232,13 +247,21 @@ class Task:
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
-            options = self.Options(**description.get("options"))
+            options = self.Options(**self._stored(description.get("options")))
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
+            step, rate = description.get("constant_lr", (0, 1.0))
+            check_at_least("the step of constant_lr", step, 0)
+            check_number("constant_lr", rate, "(0, ∞)")
             self.check_stored(options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
         return description, options, tokenizers
+
+    def _stored(self, options):
+        """The options of a run; those of an older one name no optimizer."""
+        older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
+        return {**older, **options}
 
     def check_stored(self, options):
         """Raise ValueError for options that no run of this task has."""
@@ -269,6 +292,25 @@ def _checked(how):
         elif value is not None and not isinstance(value, Team) and value not in ("auto", "mpi"):
             check_at_least(name, value, 1)
     return how
+
+
+def _then_constant(schedule, last, rate):
+    """A schedule up to step `last`, and this rate afterwards."""
+    return lambda step: schedule(step) if step <= last else rate
+
+
+def _what_the_rate_does(trainer, before, steps):
+    """A line of text if a run that goes on for more steps than planned changes its learning rate; else empty."""
+    if steps <= before or trainer.schedule is None or not trainer.step:
+        return ""
+    last, new = trainer.history.learning_rates[-1], trainer.schedule(trainer.step + 1)
+    if abs(new - last) <= CHANGED * max(new, last):
+        return ""
+    own = last if last > 0 else float(f"{max(trainer.history.learning_rates) / 10:.1g}")
+    return (
+        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has {steps:,} steps instead of "
+        f"{before:,}; --constant-lr {own:.2g} goes on with that rate instead"
+    )
 
 
 def _which_weights(trainer):

@@ -11,12 +11,17 @@ from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedTokenizer
+from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from .options import (
     CHAR_OR_BPE,
+    MUON_LR,
     TaskOptions,
     falling_cosine,
+    min_lr,
+    optimizer,
+    optimizer_of,
     option,
     seed,
     share,
@@ -27,7 +32,7 @@ from .options import (
 )
 from .streaming import text_pieces, until
 from .task import Setup, Task
-from .trained import Trained
+from .trained import Trained, mean_loss, with_perplexity
 
 KIND = "gpt"
 PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
@@ -52,15 +57,16 @@ class GPTOptions(TaskOptions):
     heads: int = option(4, "attention heads")
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    optimizer: str | None = optimizer(None, "muon; with --pretrained adamw")
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = share(0.0, "share of features dropped during training")
     lr: float | None = option(
         None,
-        f"highest learning rate (default: {LR} * sqrt(128 / d_model); "
+        f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(128 / d_model), "
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
-    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    min_lr: float | None = min_lr()
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.1)
     beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
@@ -69,11 +75,11 @@ class GPTOptions(TaskOptions):
     seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
+        if self.optimizer is None:
+            object.__setattr__(self, "optimizer", "muon" if self.pretrained is None else "adamw")
+        if self.lr is None and self.optimizer == "adamw" and isinstance(self.d_model, int) and self.d_model > 0:
             lr = LR * (128 / self.d_model) ** 0.5 if self.pretrained is None else PRETRAINED_LR
             object.__setattr__(self, "lr", lr if self.lora is None else LORA_LR)
-        if self.pretrained is not None:
-            object.__setattr__(self, "min_lr", min(self.min_lr, self.lr / 10))
         super().__post_init__()
         fine_tuning.check_options(self)
         usual = {f.name: f.default for f in fields(self)}
@@ -89,7 +95,15 @@ class TextGenerator(Trained):
     generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
     """
 
-    end_ids = ()  # tokens that end a text
+    end_ids, sampling, not_applied = (), {}, ()  # see PretrainedTextGenerator
+
+    @classmethod
+    def _made(cls, model, tokenizers, options, facts):
+        """A model that started from a pretrained one ends its texts with that one's end tokens."""
+        generator = super()._made(model, tokenizers, options, facts)
+        settings, generation, _ = fine_tuning.kept(facts)
+        generator.end_ids = end_ids(settings, generation)
+        return generator
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -140,6 +154,19 @@ class TextGenerator(Trained):
         """The text of the ids, without special tokens, which never occur in a text."""
         return self.tokenizer.decode([i for i in ids if i not in self.excluded_ids])
 
+    def evaluate(self, path):
+        """The loss and the perplexity on a text; see `Trained.evaluate`."""
+        text = data.read_text(path)
+        unknown = self.tokenizer.unknown(text)
+        ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
+        found = with_perplexity(self._loss(ids))
+        return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
+
+    def _loss(self, ids):
+        """The mean loss of a text, cut into blocks as long as the context."""
+        batches = data.validation_batches(ids, min(self.context, VALIDATION_TOKENS), 1)
+        return mean_loss(NextToken(self.model), batches)
+
 
 class GPTTask(Task):
     """A decoder-only model on one text: AdamW, linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
@@ -180,12 +207,13 @@ class GPTTask(Task):
         batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
         model, learned, header = self._model(options, tokenizer)
-        optimizer = AdamW(
-            model.learned().values(),
-            betas=(options.beta1, options.beta2),
-            weight_decay=options.weight_decay,
-            decays=is_matrix,
+        betas, decay = (options.beta1, options.beta2), options.weight_decay
+        optimizer = optimizer_of(
+            options, model, lambda learned: AdamW(learned, betas=betas, weight_decay=decay, decays=is_matrix)
         )
+        if options.pretrained is not None:
+            for ids in (train, validation):
+                check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model,
@@ -198,6 +226,7 @@ class GPTTask(Task):
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
             header=header,
+            facts=fine_tuning.facts(options),
         )
 
     def _model(self, options, tokenizer):

@@ -1,5 +1,6 @@
 """The result of a training run: a model with its tokenizers, from the finished run or from its folder."""
 
+from math import exp
 from pathlib import Path
 
 from ..data import PAD, pad_batch
@@ -17,7 +18,8 @@ class Trained:
     @classmethod
     def of(cls, run):
         """From a finished training run."""
-        return cls._made(run.setup.model, run.tokenizers, run.options, cls.task().facts(run.data))
+        facts = {**cls.task().facts(run.data), **run.setup.facts}
+        return cls._made(run.setup.model, run.tokenizers, run.options, facts)
 
     @classmethod
     def load(cls, folder):
@@ -29,10 +31,31 @@ class Trained:
         except ValueError as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
 
+    def evaluate(self, path):
+        """What the model makes of a file of the form that its task trains on  ->  {name: number}, such as the loss in
+        nats; shares are in [0, 1]. Raises ValueError for a file without examples, and for a model that has no measure.
+        """
+        raise ValueError(f"a run of the kind {self.task.kind!r} has no measure for a file")
+
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         """facts: those of the task's `facts`. Raises ValueError if they do not fit the model."""
         return cls(model, *tokenizers.values())
+
+
+def mean_loss(objective, batches):
+    """The mean loss of an objective per counted target of all batches, in eval mode."""
+    nats, targets = 0.0, 0
+    with objective.model.evaluating():
+        for batch in batches:
+            loss, counted = objective.forward(batch)
+            nats, targets = nats + loss * counted, targets + counted
+    return float(nats / max(1, targets))
+
+
+def with_perplexity(loss, unit="token"):
+    """{name: number} of a mean loss."""
+    return {f"loss (nats per {unit})": loss, "perplexity": exp(min(loss, 700.0))}
 
 
 def share_exact(examples, written, batch_size, pad_id=PAD):

@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
-from .options import TaskOptions, option, seed, share, sizes, vocab_size
+from .bleu import bleu
+from .options import MUON_LR, TaskOptions, optimizer, optimizer_of, option, seed, share, sizes, vocab_size
 from .task import Setup, Task
-from .trained import Trained, share_exact
+from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "translate"
 BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
@@ -38,8 +40,11 @@ class TranslationOptions(TaskOptions):
     dropout: float = share(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = share(0.1, "share of the target spread over all tokens")
+    optimizer: str = optimizer("adamw")
     lr: float | None = option(
-        None, f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup))"
+        None,
+        f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); "
+        f"with --optimizer muon {MUON_LR})",
     )
     warmup: int = option(300, "steps to the highest learning rate")
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
@@ -50,7 +55,7 @@ class TranslationOptions(TaskOptions):
         super().__post_init__()
         if self.steps is None:
             object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS)
-        if self.lr is None and self.pairs is not None:
+        if self.lr is None and self.pairs is not None and self.optimizer == "adamw":
             object.__setattr__(self, "lr", LR * (64 / self.d_model) ** 0.5)
         if self.embeddings is not None:
             if self.tokens == "bpe":
@@ -141,6 +146,20 @@ class Translator(Trained):
         encoded = [(self.src_tokenizer.encode(source), _spaced(target)) for source, target in pairs]
         return share_exact(encoded, written, batch_size)
 
+    def evaluate(self, path):
+        """The loss, the perplexity, the exact match and BLEU on sentence pairs; see `Trained.evaluate`."""
+        tokenizers = {"source": self.src_tokenizer, "target": self.tgt_tokenizer}
+        most = self.model.config.max_len
+        pairs = [pair for pair in data.read_pairs(path) if len(_encode([pair], tokenizers, most))]
+        if not pairs:
+            raise ValueError(f"no sentence pair in {path} is short enough for the model: {most} tokens")
+        batches = data.Seq2SeqBatches(_encode(pairs, tokenizers, most), 128).in_order()
+        loss = mean_loss(TeacherForcing(self.model), batches)
+        outputs, targets = [self.translate(source) for source, _ in pairs], [_spaced(target) for _, target in pairs]
+        right = sum(_spaced(output) == target for output, target in zip(outputs, targets, strict=True))
+        scores = {"exact match": right / len(pairs), "BLEU": bleu(outputs, targets), "sentence pairs": len(pairs)}
+        return with_perplexity(loss) | scores
+
 
 def format_steps(sentence, translator):
     """The lines of a table of greedy decoding, one per time step."""
@@ -195,17 +214,16 @@ class TranslationTask(Task):
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         own = sizes(options, "num_encoder_layers", "num_decoder_layers")
         model = Transformer(TransformerConfig(*map(len, tokenizers.values()), max_len=options.max_len, **own))
-        embedding, learned, given = model.src_input.embedding, model.parameters(), ""
+        embedding, given = model.src_input.embedding, ""
         if options.embeddings is not None and Path(options.embeddings).exists():
             given = _put_vectors(embedding, options.embeddings, tokenizers["source"])
         if options.freeze_embeddings:
             embedding.frozen = True
-            learned = [parameter for parameter in learned if parameter is not embedding.table]
             given += ", frozen"
         return Setup(
             model,
             TeacherForcing(model, options.label_smoothing),
-            Adam(learned, betas=(0.9, 0.98), eps=1e-9),
+            optimizer_of(options, model, partial(Adam, betas=(0.9, 0.98), eps=1e-9)),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
             list(data.Seq2SeqBatches(validation, 128).in_order()),
             schedule=_schedule(options),

@@ -7,9 +7,24 @@ from .. import data
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
 from ..training import Adam, SegmentRecurrence
-from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
+from .options import (
+    CHAR_OR_BPE,
+    TaskOptions,
+    falling_cosine,
+    lr,
+    min_lr,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+)  # fmt: skip
 from .task import Setup
 from .text import GPTTask, TextGenerator
+from .trained import mean_loss
 
 KIND = "xl"
 
@@ -34,8 +49,9 @@ class XLOptions(TaskOptions):
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
     dropout: float = share(0.0, "share of features dropped during training")
-    lr: float = option(1e-3, "highest learning rate")
-    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    optimizer: str = optimizer("adamw")
+    lr: float | None = lr(1e-3)
+    min_lr: float | None = min_lr()
     warmup: int = warmup()
     clip: float = option(0.25, "largest norm of the gradient")
     seed: int = seed("parameters and dropout")
@@ -45,13 +61,20 @@ class XLTextGenerator(TextGenerator):
     """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so texts may
     have any length. Its memory has the length of validation; `generator.model.mem_len` may be larger."""
 
-    context = sys.maxsize
+    context, segment_len = sys.maxsize, 32
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         if options.eval_mem_len is not None:
             model.mem_len = options.eval_mem_len
-        return super()._made(model, tokenizers, options, facts)
+        generator = super()._made(model, tokenizers, options, facts)
+        generator.segment_len = options.segment_len
+        return generator
+
+    def _loss(self, ids):
+        """The mean loss of a text, in segments of the training's length with the memory between them."""
+        streams = data.TextStreams(ids, min(self.segment_len, max(1, len(ids) - 1)), 1)
+        return mean_loss(SegmentRecurrence(self.model, self.model.mem_len), streams.in_order())
 
 
 class XLTask(GPTTask):
@@ -75,7 +98,7 @@ class XLTask(GPTTask):
         return Setup(
             model,
             SegmentRecurrence(model, options.eval_mem_len),
-            Adam(model.parameters()),
+            optimizer_of(options, model, Adam),
             streams,
             held_out.in_order(),
             schedule=falling_cosine(options),

@@ -111,7 +111,9 @@ def load_model(path):
     if cls is None or config_class is None:
         raise ValueError(f"{path} holds a model of an unknown class, {header.get('model')!r}")
     try:
-        model = cls(config_class(**header.get("config", {})))
+        config = config_class(**header.get("config", {}))
+        config.check_fits(sum(array.size for array in tensors.values()), "it is damaged")
+        model = cls(config)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
     load_model_tensors(model, tensors, path)

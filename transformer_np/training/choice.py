@@ -1,10 +1,11 @@
 """From the choice of `workers` to a team: only this file distinguishes 1, a number, "auto" and "mpi"."""
 
 from ..support.checks import check_at_least
+from ..support.platform import can_fork
 from ..support.processes import blas_threads, cores
 from .mpi import MPITeam
 from .team import Team
-from .workers import Workers, can_fork
+from .workers import Workers
 
 
 def team_of(workers):

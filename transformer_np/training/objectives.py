@@ -82,11 +82,12 @@ class NextToken(Objective):
 class Classification(Objective):
     """An encoder reads a text and predicts its class.
 
-    loss = cross_entropy(model.classify(ids), labels)
+    loss = cross_entropy(model.classify(ids, padding, segments), labels)
     """
 
     def logits(self, batch):
-        return self.model.classify(batch.ids)  # (B, C)
+        how = {name: getattr(batch, name, None) for name in ("padding", "segments")}
+        return self.model.classify(batch.ids, **how)  # (B, C)
 
     def targets(self, batch):
         return batch.labels

@@ -108,8 +108,16 @@ class Optimizer:
         self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
+        for block in self._blocks(start, stop):
+            self._update_block(block)
+
+    def part(self, rank, size):
+        """The slice of the buffers that the member `rank` of a team of `size` updates."""
+        return slice(*(self.data.size * n // size for n in (rank, rank + 1)))
+
+    def _blocks(self, start, stop):
         for begin in range(start, stop, BLOCK):
-            self._update_block(slice(begin, min(begin + BLOCK, stop)))
+            yield slice(begin, min(begin + BLOCK, stop))
 
     def _update_block(self, block):
         self._update(self.data[block], self.grad[block], *(self.averages[slot][block] for slot in self.slots))

@@ -22,7 +22,7 @@ def seconds_per_step(trainer, batches, team):
                 trainer.objective.backward(weight)
                 member.total(0.0)
                 member.add_gradients(trainer.optimizer)
-                member.updated()
+                member.updated(trainer.optimizer)
                 seconds += member.total(time.perf_counter() - started)  # the same for all: they stop together
         return statistics.median(seconds[1:]) / member.size  # the first step warms up
 

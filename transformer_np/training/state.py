@@ -68,6 +68,7 @@ class State:
         If several processes train, all of them must call this; the first one writes.
         """
         carried = share.all_carried()
+        share.team.share_averages(self.optimizer)
         leads = share.team.rank == 0
         if leads and not np.isfinite(self.optimizer.data).all():
             raise diverged("a parameter is not finite", self.step, path)

@@ -43,8 +43,11 @@ class Team:
         """The sum of a number over the slices that `add_gradients` returned to the members."""
         return number
 
-    def updated(self):
-        """Wait until every member has updated its slice."""
+    def updated(self, optimizer):
+        """Wait until every member has updated its slice; then all have all parameters."""
+
+    def share_averages(self, optimizer):
+        """Give all members the optimizer's running averages of all slices, before they are saved."""
 
     def gather(self, value):
         """The values of all members, in order, for the first member; None for the others."""

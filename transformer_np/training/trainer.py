@@ -170,7 +170,7 @@ class Trainer:
             check_number(f"the learning rate of the schedule for step {number}", rate, "[0, ∞)")
             self.optimizer.lr = rate
         self.optimizer.step(own)
-        team.updated()
+        team.updated(self.optimizer)
         self.state.record.append(loss, self.optimizer.lr)
         self._stop, self._save = bool(asked_to_stop), bool(due)
         return loss, tokens

@@ -14,14 +14,10 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 
+from ..support.platform import can_fork, check_processes
 from ..support.processes import STOP_SIGNALS, blas_threads, interrupts_blocked, limit_blas_threads
 from .share import check_enough_rows
 from .team import Team
-
-
-def can_fork():
-    """Whether this system can fork a process. (macOS can, but its matrix library breaks.)"""
-    return sys.platform not in ("win32", "darwin", "emscripten", "wasi")
 
 
 class _Gone(Exception):
@@ -48,6 +44,7 @@ class Workers(Team):
         if not rows:
             return Team()  # no step is left to share
         check_enough_rows(self.size, rows)
+        check_processes("several workers need")
         if not can_fork():
             raise ValueError(f"workers need a system that forks processes, {sys.platform} does not: use MPI instead")
         if blas_threads() is None:
@@ -154,7 +151,7 @@ class Workers(Team):
     def add_gradients(self, optimizer):
         """Each member adds up its own slice, in its own buffer. Every gradient is complete, because `total` was called
         before; and no member starts on the next gradient until all have called `updated`."""
-        part = self.rows(optimizer.data.size)
+        part = optimizer.part(self.rank, self.size)
         own = self._gradients[self.rank][part]
         for rank, other in enumerate(self._gradients):
             if rank != self.rank:
@@ -164,7 +161,7 @@ class Workers(Team):
     def total_of_parts(self, number):
         return self.total(number)[0]
 
-    def updated(self):
+    def updated(self, optimizer):
         self._collect(None)
         self._answer()
 

@@ -67,14 +67,14 @@ def attention_weights(args):
             translator = translation.Translator.load(folder)
             return plots.translator_attention(translator, sentence, args.kind or "cross")
         trained = trained.load(folder)
-        model, ids = trained.model, trained.encode(sentence)
-        words = [trained.tokenizer.token(i) for i in ids]
+        model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
+        words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
     else:
-        model, ids, words = read_pretrained(args)
+        model, batch, words = read_pretrained(args)
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")
-    model(np.array([ids]))
+    model(**batch)
     return np.stack([block.attention.weights[0] for block in model.blocks]), words, words  # (L, H, T, T)
 
 

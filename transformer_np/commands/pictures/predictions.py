@@ -1,4 +1,6 @@
-"""`plot steps`, `sampling` and `words`: what models write, and the vectors of words."""
+"""`plot loss`, `steps`, `sampling` and `words`: how models learn, what they write, and the vectors of words."""
+
+from pathlib import Path
 
 import numpy as np
 
@@ -6,6 +8,19 @@ from ...support.checks import check_at_least
 from ...tasks import runs
 from .. import add_vectors, given_vectors
 from . import flag, number, picture
+
+
+@picture(
+    "loss", "the loss and the learning rate of a training run", "runs/gpt-1",
+    flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
+)  # fmt: skip
+def draw_loss(args):
+    from ... import plots
+    from ...tasks import all_tasks
+    from ...training import History
+
+    folder = Path(args.folder or runs.newest_run(*(task.kind for task in all_tasks())))
+    return plots.training_curve(History.load(folder / runs.CHECKPOINT))
 
 
 @picture(

@@ -1,29 +1,73 @@
-"""The limits of a process, and the system calls that it may not use. Each function returns whether the system allowed
-it.
+"""What the process of an exercise does to itself before it reads a line of a submission: namespaces, limits, and the
+filter of system calls. Each function returns whether the system allowed it, or raises OSError.
 """
 
 import ctypes
 import os
-import platform
 import struct
 import sys
 
 LINUX = sys.platform == "linux"
+TRUSTED, WRAPPED, APART = range(3)  # no wall; bubblewrap; bubblewrap, and namespaces of its own for each exercise
+SCRATCH, DEVICES = "/tmp", ("/dev/null", "/dev/urandom")  # in bubblewrap
+MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may write
+MOST_THREADS, NOBODY = 128, 65534
+_PID, _USER = 0x20000000, 0x10000000
+_OTHERS = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x40000000  # mounts, cgroup, UTS, IPC, network
+_NOSUID_NODEV_NOEXEC, _REMOUNT_READ_ONLY = 14, 0x1021
 _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVS = 4, 22, 38
+_libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
 
-def hide():
-    """Let no process of the same user read this process's memory, or take its pipes and sockets."""
+def _done(returned, what):
+    if returned:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+
+
+def fork_apart():
+    """As os.fork; the child is the first process in a namespace of processes, which ends with it."""
+    _done(_libc.unshare(_PID), "a namespace of processes")
+    pid = os.fork()
+    if pid:
+        own = os.pidfd_open(os.getpid())
+        _done(_libc.setns(own, _PID), "the namespace of processes")  # else a second child would be in the first one's
+        os.close(own)
+    return pid
+
+
+def leave_everything():
+    """Into new namespaces, with a new empty SCRATCH, without any right of the process that forked."""
+    _done(_libc.unshare(_OTHERS), "namespaces")
+    _done(_libc.sethostname(b"sandbox", 7), "a name")
+    options = f"size={MOST_WRITTEN},nr_inodes={MOST_FILES},mode=700,uid={NOBODY},gid={NOBODY}"
+    _done(_libc.mount(b"tmpfs", SCRATCH.encode(), b"tmpfs", _NOSUID_NODEV_NOEXEC, options.encode()), "a folder")
+    for device in DEVICES:
+        flags = os.statvfs(device).f_flag & _NOSUID_NODEV_NOEXEC | _REMOUNT_READ_ONLY
+        _done(_libc.mount(None, device.encode(), None, flags, None), device)
+    for number in range(3):  # they were opened outside
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    _done(_libc.unshare(_USER), "a namespace of users")
+
+
+def leave_no_core():
+    """Let the system hand no memory of this process to the program of the host that collects crashes."""
     if LINUX:
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def set_limits(memory, seconds):
-    """Limit memory (bytes of address space) and seconds (processor time of all threads together)."""
+def set_limits(memory, seconds, wrapped):
+    """Limit memory (bytes of address space), seconds (processor time of all threads together), and the other things
+    that take memory of the kernel. wrapped: the threads are counted in bubblewrap, elsewhere with the user's others"""
     wanted = {
-        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_FSIZE": 4 << 20, "RLIMIT_NOFILE": 64, "RLIMIT_CORE": 0,
-        "RLIMIT_MEMLOCK": 0, "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_NOFILE": 64, "RLIMIT_SIGPENDING": 64,
     }  # fmt: skip
+    if wrapped:
+        wanted["RLIMIT_NPROC"] = MOST_THREADS
     refused = [name for name, value in wanted.items() if not limit(name, value)]
     return "RLIMIT_AS" not in refused and "RLIMIT_CPU" not in refused
 
@@ -36,56 +80,17 @@ def limit(name, value):
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        # at its end, SIGXCPU says why; at an equal hard limit, SIGKILL would come in its place
-        later = 2 if name == "RLIMIT_CPU" and hard == resource.RLIM_INFINITY else 0
-        resource.setrlimit(number, (value, value + later))
+        resource.setrlimit(number, (value, value))
     except (ImportError, AttributeError, ValueError, OSError):
         return False
     return True
 
 
-# --- system calls ----------------------------------------------------------------------------------------------------
-
-# name: number on x86-64, on arm64 (None: there is none). Bubblewrap alone does not stop a process that multiplies, or
-# one that leaves a message in a keyring; the others reach far into the kernel, and no answer needs them.
-_REFUSED = {
-    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
-    "socket": (41, 198), "socketpair": (53, 199), "unshare": (272, 97), "setns": (308, 268),
-    "ptrace": (101, 117), "process_vm_writev": (311, 271), "prlimit64": (302, 261),
-    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
-}  # fmt: skip
-_MACHINES = {"x86_64": (0, 0xC000003E, 56), "aarch64": (1, 0xC00000B7, 220)}  # column, architecture, clone
-_CLONE3, _CLONE_THREAD, _X32 = 435, 0x10000, 0x40000000
-_PERMISSION, _NO_SUCH_CALL = 1, 38
-_LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-
-
-def refuse_calls():
-    """Refuse new processes (but not threads), programs, sockets and keyrings to this thread and those it starts."""
-    if not LINUX or platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
+def refuse_calls(program):
+    """Refuse all system calls but those of the filter to this thread and those it starts."""
+    if not LINUX or program is None:
         return False
-    column, architecture, clone = _MACHINES[platform.machine()]
-    steps = [
-        (_LOAD, 0, 0, 4), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0), (_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ERRNO | _PERMISSION),
-        (_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | _NO_SUCH_CALL),  # the C library then takes clone
-    ]  # fmt: skip
-    for numbers in _REFUSED.values():
-        if numbers[column] is not None:
-            steps += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERRNO | _PERMISSION)]
-    steps += [
-        (_EQUAL, 0, 3, clone), (_LOAD, 0, 0, 16), (_BITS, 1, 0, _CLONE_THREAD), (_RETURN, 0, 0, _ERRNO | _PERMISSION),
-        (_RETURN, 0, 0, _ALLOW),
-    ]  # fmt: skip
-    code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
-    program = struct.pack("<HxxxxxxQ", len(steps), ctypes.addressof(code))
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    return prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and prctl(_SET_SECCOMP, 2, program, 0, 0) == 0
-
-
-def used(folder):
-    """(files, bytes) in the file system of a folder."""
-    found = os.statvfs(folder)
-    return found.f_files - found.f_ffree, (found.f_blocks - found.f_bfree) * found.f_frsize
+    code = ctypes.create_string_buffer(program)
+    filter_program = struct.pack("<HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
+    refused = _libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), _libc.prctl(_SET_SECCOMP, 2, filter_program, 0, 0)
+    return refused == (0, 0)

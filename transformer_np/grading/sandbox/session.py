@@ -7,13 +7,15 @@ import io
 import os
 import pickle
 import signal
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
-from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
+from .bubblewrap import START_SECONDS
+from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
@@ -90,17 +92,30 @@ class Reply:
     content: tuple = ()
 
 
+@dataclass(frozen=True)
+class Found:
+    """A definition. file, cell, line: where it is; kind: its type if it cannot be called, or """ ""
+
+    file: str
+    cell: int | None = None
+    line: int | None = None
+    kind: str = ""
+
+
 @dataclass
 class Tried:
     """The results of a submission.
 
-    replies: {name of an exercise: a Reply for every case}
+    replies: {name of an exercise: a Reply for every case}, of the first of its definitions
+    more: {name: [replies of a further definition, …]}; definitions: {name: a Found for each}
     called: {name of an exercise: functions of the library it tried to call}
     not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
     layers: the isolation that the system offered; spent: seconds of its processes
     """
 
     replies: dict = field(default_factory=dict)
+    more: dict = field(default_factory=dict)
+    definitions: dict = field(default_factory=dict)
     called: dict = field(default_factory=dict)
     not_loaded: dict = field(default_factory=dict)
     missing: set = field(default_factory=set)
@@ -108,27 +123,40 @@ class Tried:
     layers: list = field(default_factory=list)
     spent: float = 0.0
 
+    def add(self, task, which, replies):
+        """Add the replies of a definition of an exercise, by its number."""
+        if which == 0:
+            self.replies[task.name] = replies
+        else:
+            self.more.setdefault(task.name, []).append(replies)
 
-def try_submission(files, tasks, limits, walls=(), stopped=lambda: False):
+
+def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     """Try Python files, {name: bytes}, on the tasks, each in a process of its own; returns a Tried.
 
-    A process that does not start, or whose messages are not in order, is tried once more among fresh processes.
+    keeper: starts the processes; None for one of its own
+    load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
+    Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
+    order, is tried once more.
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
+    whole = {"pieces": [{"cell": None, "code": None, "lines": {}, "own": [], "course": False}], "skipped": []}
+    load = dict.fromkeys(files, whole) if load is None else load
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
-    with Keeper(stopped) as keeper:
+    with nullcontext(keeper) if keeper else Keeper() as keeper:
         for task in tasks:
-            again = False
+            again, which = False, 0
             while True:
                 if tried.defined is not None and task.name not in tried.defined:
                     tried.missing.add(task.name)
                     tried.replies[task.name] = _filled([], task, "NotImplementedError", "")
                     break
                 if tried.spent >= limits.total:
-                    tried.replies[task.name] = _filled([], task, "TimeoutError", _used_up(limits))
+                    tried.add(task, which, _filled([], task, "TimeoutError", _used_up(limits)))
                     break
-                run = _Run({n: c for n, c in files.items() if n not in left_out}, task, names, limits, keeper, walls)
+                kept = [{n: c for n, c in of.items() if n not in left_out} for of in (files, load)]
+                run = _Run(*kept, which, task, names, limits, keeper, walls)
                 try:
                     run.go(limits.total - tried.spent)
                 except NotStarted:
@@ -140,14 +168,15 @@ def try_submission(files, tasks, limits, walls=(), stopped=lambda: False):
                 tried.spent += run.spent
                 tried.layers = run.layers
                 if run.lost == DISTURBED and not again:
-                    keeper.close()
                     again = True
                 elif run.file is not None:
                     tried.not_loaded[run.file] = Crash(run.kind, run.lost, "", "")
                     left_out.add(run.file)  # loading the file ended the process: try again without it
                 else:
                     run.add_to(tried)
-                    break
+                    which, again = which + 1, False
+                    if which >= len(run.definitions):
+                        break
     return tried
 
 
@@ -171,13 +200,16 @@ class _Lost(Exception):
 class _Run:
     """One exercise in its process.
 
+    which: the number of the definition that is tried
     file: the one that is being loaded; kind, lost: how the process was lost, "" if it was not
     """
 
-    def __init__(self, files, task, names, limits, keeper, walls):
+    def __init__(self, files, load, which, task, names, limits, keeper, walls):
         self.files, self.task, self.names, self.limits, self.keeper = files, task, names, limits, keeper
+        self.load, self.which, self.definitions = load, which, []
         self.walls, self.file, self.scratch, self.kind, self.lost = walls, None, "", "", ""
         self.replies, self.called, self.not_loaded, self.defined = [], [], {}, set()
+        self.processor_seconds = int(limits.seconds * (1 + len(load))) + 3
         self.layers, self.missing, self.size, self.spent = [], False, 0, 0.0
 
     def go(self, total):
@@ -195,7 +227,8 @@ class _Run:
             self.keeper.end()
 
     def add_to(self, tried):
-        tried.replies[self.task.name] = _filled(self.replies, self.task, self.kind, self.lost)
+        tried.add(self.task, self.which, _filled(self.replies, self.task, self.kind, self.lost))
+        tried.definitions.setdefault(self.task.name, self.definitions)
         if self.called:
             tried.called[self.task.name] = self.called
         if self.missing:
@@ -207,8 +240,10 @@ class _Run:
 
     def _job(self):
         return {
-            "files": self.files, "task": self.task.message, "names": self.names, "walls": list(self.walls),
-            "memory": self.limits.memory, "processor_seconds": int(self.limits.seconds * (1 + len(self.files))) + 3,
+            "files": {name: content for name, content in self.files.items() if name.endswith(".py")},
+            "load": self.load, "which": self.which,
+            "task": self.task.message, "names": self.names, "walls": list(self.walls),
+            "memory": self.limits.memory, "processor_seconds": self.processor_seconds,
         }  # fmt: skip
 
     # the messages, in the required order
@@ -224,7 +259,7 @@ class _Run:
         self.scratch = message["scratch"]
 
     def _take_loading(self):
-        for name in self.files:
+        for name in self.load:
             self.file = name
             clocks = self.keeper.clock(self.limits.seconds), self.whole
             self._expect("loading", clocks, file=name)
@@ -237,6 +272,7 @@ class _Run:
 
     def _take_cases(self):
         clocks = self.keeper.clock(self.limits.seconds), self.whole
+        self.definitions = [_found(said, self.load) for said in self._expect("found", clocks).get("definitions", ())]
         for number, kinds in enumerate(self.task.after):
             message = self._expect("tried", clocks, exercise=self.task.name, case=number)
             crash = message.get("crash")
@@ -278,7 +314,7 @@ class _Run:
             used_up = len(clocks) > 1 and self.whole.left <= 0
             raise _Lost("TimeoutError", _used_up(self.limits) if used_up else self._too_long()) from None
         except Ended as ended:
-            if ended.code == 128 + signal.SIGXCPU:  # more processor time than the limit, in several threads
+            if ended.seconds >= self.processor_seconds:  # in several threads
                 raise _Lost("TimeoutError", self._too_long()) from None
             raise _Lost("RuntimeError", _ending(ended.code)) from None
         return message
@@ -295,6 +331,15 @@ def _ending(code):
     except ValueError:
         name = f"signal {code - 128}"
     return f"its process was killed ({name})"
+
+
+def _found(said, files):
+    """The Found in a process's message."""
+    if not isinstance(said, list) or len(said) != 4 or said[0] not in files:
+        raise _Lost("RuntimeError", DISTURBED)
+    file, cell, line, kind = said
+    numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
+    return Found(file, *numbers, one_line(kind, 60))
 
 
 def _strings(message, name, most=50):

@@ -10,7 +10,6 @@ import numpy as np
 HEADER = struct.Struct("<II")  # bytes of JSON, bytes of arrays
 MOST_JSON, MOST_BYTES = 1 << 20, 8 << 20
 _MOST_THINGS, _MOST_NESTED = 20_000, 8
-CELL = "# In [{}]:"  # the line above a cell in the code of a notebook
 CHANGEABLE = (np.ndarray, list, dict)  # the kinds of arguments that come back after a call
 _DTYPES = {
     np.dtype(name).str for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")

@@ -1,7 +1,8 @@
-"""Inside: a process that loads NumPy and forks for every exercise of one submission; the fork tries the exercise.
+"""Inside: a process that loads NumPy and forks for every exercise; the fork tries the exercise.
 
-It belongs to one submission and sees no other. Both get what they need through pipes; no answer is in their memory, and
-in bubblewrap none is in their file system.
+The first process runs no line of a submission. The fork leaves it for namespaces of its own, so that nothing of one
+exercise is there for the next. Both get what they need through pipes; no answer is in their memory, and in bubblewrap
+none is in their file system.
 """
 
 import builtins
@@ -9,128 +10,89 @@ import gc
 import linecache
 import os
 import pickle
-import re
-import select
 import shutil
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import time
 from dataclasses import asdict
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
 from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, make_numpy_safe, no_input
+from ...homework.loading import MOST_TRIED, execute, ranked
+from ...homework.standins import give_exit, stand_in, unchecked  # noqa: F401 - `given` takes two of them from there
 from . import given, limits
-from .wire import CELL, CHANGEABLE, pack
+from .limits import APART, TRUSTED
+from .wire import CHANGEABLE, pack
 
-MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may leave in its folder
-_LOOK = 0.1  # seconds between two looks at them
+_ENDING = 0.05  # seconds for a process that has closed its pipe to end by itself
 
 
-def serve(control, wrapped):
-    """Fork for every exercise that the grader sends. control: the socket to the grader; wrapped: in bubblewrap"""
-    awake, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)
-    limits.hide()
+def serve(control, wall, calls):
+    """Fork for every exercise that the grader sends. control: the socket to the grader; wall: TRUSTED, …; calls: the
+    filter of system calls"""
     gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
     child, scratch = None, None
     while True:
-        ready = select.select([control, awake], [], [], _LOOK if child and wrapped else None)[0]
-        if child and wrapped and _is_full(scratch):
-            _kill(child, wrapped)
-        if awake in ready:
-            os.read(awake, 100)
-            for pid, code in _ended():
-                if pid == child:
-                    _kill(child, wrapped)  # the processes that it started
-                    _clear(scratch, wrapped)
-                    child = None
-                    control.send(struct.pack("<i", code))
-        if control in ready:
-            command, pipes, *_ = socket.recv_fds(control, 1, 2)
-            if command == b"t":
-                scratch = tempfile.mkdtemp(prefix="submission-")
-                child = os.fork()
-                if child == 0:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    control.close()
-                    os.close(awake)
-                    os.close(wake)
-                    _try_exercise(*pipes, scratch, wrapped)
-            for pipe in pipes:
-                os.close(pipe)
-            if child and command != b"t":
-                _kill(child, wrapped)
-            if not command:  # the grader is gone
-                if child:
-                    os.waitpid(child, 0)
-                    _clear(scratch, wrapped)
-                os._exit(0)
+        command, sockets, *_ = socket.recv_fds(control, 1, 1)
+        if command == b"t":
+            scratch = tempfile.mkdtemp(prefix="submission-") if wall == TRUSTED else f"{limits.SCRATCH}/submission"
+            child = limits.fork_apart() if wall == APART else os.fork()
+            if child == 0:
+                control.close()
+                _try_exercise(*sockets, scratch, wall, calls)
+            os.close(*sockets)
+        elif child:
+            ended = _ended(child, _ENDING if command == b"e" else 0)
+            if wall == TRUSTED:
+                shutil.rmtree(scratch, ignore_errors=True)
+            child = None
+            if command:
+                control.send(struct.pack("<if", *ended))
+        if not command:  # the grader is gone
+            os._exit(0)
 
 
-def _ended():
+def _ended(child, seconds):
+    """(exit code, seconds of processor time) of a process, which is killed after some seconds with all that it
+    started."""
+    until = time.monotonic() + seconds
     while True:
+        pid, status, used = os.wait4(child, os.WNOHANG)
+        if pid or time.monotonic() >= until:
+            break
+        time.sleep(0.001)
+    for kill in (os.killpg,) if pid else (os.killpg, os.kill):
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not pid:
-            return
-        code = os.waitstatus_to_exitcode(status)
-        yield pid, code if code >= 0 else 128 - code
-
-
-def _kill(child, wrapped):
-    """Kill the process of an exercise and all that it started: in bubblewrap, everything but this process."""
-    for kill in (lambda: os.kill(-1 if wrapped else child, signal.SIGKILL), lambda: os.killpg(child, signal.SIGKILL)):
-        try:
-            kill()
+            kill(child, signal.SIGKILL)
         except OSError:
             pass
-
-
-def _is_full(folder):
-    files, size = limits.used(folder)
-    return files > MOST_FILES or size > MOST_WRITTEN
-
-
-def _clear(folder, wrapped):
-    """Delete the folder of an exercise, including entries without write permission; in bubblewrap, all that it left."""
-
-    def again(function, path, _):
-        try:
-            for place in (os.path.dirname(path), path):
-                if not os.path.islink(place):
-                    os.chmod(place, 0o700)
-            function(path)
-        except OSError:
-            pass
-
-    shutil.rmtree(folder, onerror=again)
-    for left in os.scandir(os.path.dirname(folder)) if wrapped else ():
-        if left.is_dir(follow_symlinks=False):
-            shutil.rmtree(left.path, onerror=again)
-        else:
-            os.unlink(left.path)
+    if not pid:
+        _, status, used = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code, used.ru_utime + used.ru_stime
 
 
 # --- the process of an exercise --------------------------------------------------------------------------------------
 
 
-def _try_exercise(inputs, report, scratch, wrapped):
+def _try_exercise(report, scratch, wall, calls):
     code = 1
     try:
         os.setpgid(0, 0)
-        with open(inputs, "rb") as pipe:
-            job = pickle.loads(pipe.read())
-        _inside(job, report, scratch, ["own process", *(["bubblewrap"] if wrapped else [])])
+        with open(report, "rb", closefd=False) as job:
+            job = pickle.load(job)
+        if wall == APART:
+            limits.leave_everything()
+        if wall != TRUSTED:
+            os.mkdir(scratch)
+        layers = ["own process", "bubblewrap", "own namespaces"][: 1 + wall]
+        _inside(job, report, scratch, layers, calls)
         code = 0
     except BaseException as error:
         try:
@@ -141,9 +103,10 @@ def _try_exercise(inputs, report, scratch, wrapped):
         os._exit(code)
 
 
-def _inside(job, report, scratch, layers):
+def _inside(job, report, scratch, layers, calls):
     os.chdir(scratch)
     builtins.input = no_input
+    give_exit()
     make_numpy_safe()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     task = job["task"]
@@ -164,9 +127,10 @@ def _inside(job, report, scratch, layers):
             file.write(content)
     sys.path.append(scratch)
     tempfile.tempdir = None
-    if limits.set_limits(job["memory"], job["processor_seconds"]):
+    if limits.set_limits(job["memory"], job["processor_seconds"], "bubblewrap" in layers):
         layers.append("limits")
-    if limits.refuse_calls():
+    limits.leave_no_core()
+    if limits.refuse_calls(calls):
         layers.append("system calls")
     missing = sorted(set(job["walls"]) - set(layers))
     if missing:
@@ -193,16 +157,28 @@ def _stand_in(task):
 
 
 def _run(job, exercise, cases, scratch, report):
-    modules = []
-    for name in job["files"]:
+    modules, found = [], []
+    for name, file in job["load"].items():
         _write(report, pack({"kind": "loading", "file": name}))
-        module, crash = _load(os.path.join(scratch, name), name)
-        modules.append(module)
-        defined = [known for known in job["names"] if callable(vars(module).get(known))]
-        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
-    answer = _find(modules, exercise.name)
+        path = os.path.join(scratch, name)
+        module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
+        modules.append(module.__name__)
+        found.append(of_file)
+        crash = error and {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": sorted(of_file)}))
+    below = os.path.join(scratch, "")
+    modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
+    definitions = ranked(found, exercise.name, exercise.parts, modules)[:MOST_TRIED]
+    places = [[one.file, one.cell, one.line, _kind(one.value)] for one in definitions]
+    _write(report, pack({"kind": "found", "definitions": places}))
+    answer = definitions[job["which"]].value if definitions else None
     for number, case in enumerate(cases):
         _write(report, try_case(exercise, answer, number, case))
+
+
+def _kind(value):
+    """The type of a value that cannot be called, or ""."""
+    return "" if callable(value) else type(value).__name__
 
 
 def try_case(exercise, answer, number, case):
@@ -234,41 +210,3 @@ def _write(report, content):
     content = memoryview(content)
     while content:
         content = content[os.write(report, content) :]
-
-
-def _load(path, name):
-    """The module of a file, as far as it was executed, and its Crash or None."""
-    short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
-    known = sys.modules.get(short)
-    if getattr(known, "__file__", None) == path:  # another file has imported it
-        return known, None
-    if known is not None or short in sys.stdlib_module_names:
-        short = f"submission.{short}"
-    module = ModuleType(short)
-    module.__file__ = path
-    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
-    sys.modules[short] = module
-    with open(path, "rb") as file:
-        content, crash = file.read(), None
-    for title, code in _cells(content, path) if name.endswith(".ipynb") else [(path, content)]:
-        try:
-            exec(compile(code, title, "exec"), vars(module))
-        except BaseException as error:  # the other cells of a notebook go on
-            crash = crash or {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
-    return module, crash
-
-
-def _cells(content, path):
-    """(title, code) of the cells of a notebook."""
-    parts = re.split(re.escape(CELL).replace(r"\{\}", r"(\d+)") + r"\n", content.decode("utf-8", "replace"))
-    for number, code in zip(parts[1::2], parts[2::2], strict=True):
-        title = f"{path}, cell {number}"
-        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
-        yield title, code
-
-
-def _find(modules, name):
-    """The answer to an exercise; among several, one that the submission itself defines."""
-    found = [vars(module)[name] for module in modules if name in vars(module) and callable(vars(module)[name])]
-    own = {module.__name__ for module in modules}
-    return next((answer for answer in found if getattr(answer, "__module__", None) in own), found[0] if found else None)

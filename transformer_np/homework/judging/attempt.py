@@ -24,8 +24,9 @@ from .syntax import handed_over, strange_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
+_PYTHON = (sysconfig.get_path("stdlib"), Path(os.__file__).parent)  # the second is a .zip file in a browser
 _NUMPY, _SHEETS = str(Path(np.__file__).parent), f"{Path(__file__).parents[1] / 'sheets'}{os.sep}"
-_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
+_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
 USUAL_WORK, OF_A_CALL = 1000, 60
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
@@ -434,6 +435,11 @@ def _parameters_that_do_not_fit(exercise, answer):
 
 def _listed(parameters):
     return ", ".join(str(parameter) for parameter in parameters.values())
+
+
+def is_installed(filename):
+    """Whether code is in a file of the library, of Python or of an installed package, and not made by rewriting one."""
+    return filename.startswith(_NOT_THE_STUDENT) and filename.endswith(".py")
 
 
 def is_students(filename):

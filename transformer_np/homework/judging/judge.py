@@ -23,6 +23,7 @@ class Verdict:
     outcome: one of OUTCOMES
     misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
     message: the text for the student; share: the fraction of cases that are right
+    core_share: that of the core cases, None if it is not known
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
@@ -37,6 +38,7 @@ class Verdict:
     core: bool = False
     line: int | None = None
     repair: str = ""
+    core_share: float | None = None
 
     @property
     def passed(self):
@@ -52,28 +54,35 @@ def judge(trials, attempts, pointed=None):
     exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
-        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
+        said, seed = f"{exercise.name}: right.", trials.seed
+        return Verdict(exercise.name, "passed", said, share=1.0, seed=seed, core=True, core_share=1.0)
     core = all(finding.case.extended for finding in failed)
     first = next(finding for finding in failed if core or not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if all(finding.wrong == [] for finding in failed):
-        explanation, lines = (
-            Explanation(list(rules), list(rules.values()), []),
-            lines_to_show(trials, pointed, rules, ()),
-        )
+        explanation = Explanation(list(rules), list(rules.values()), [])
+        lines = lines_to_show(trials, pointed, rules, ())
     else:
         explanation = _explained(trials, found, pointed)
         lines = lines_to_show(trials, pointed, rules, explanation.names, explanation.listed)
         explanation = _with_rules(trials, explanation, rules, lines)
-    labels = _labels([*failed, *(finding for of in trials.unread.values() for finding in of.values())])
-    message = [_lead(trials, found, first, core, labels, explanation, bool(rules)), *_told(explanation, rules, lines)]
-    share = 1 - len(labels) / len({*_labels(found), *labels})
+    left_out = [finding for of in trials.unread.values() for finding in of.values()]
+    labels = _labels([*failed, *left_out])
+    message = [_lead(trials, found, first, core, labels, explanation), *_told(explanation, rules, lines)]
+    of_core = [[finding for finding in of if not finding.case.extended] for of in (found, left_out)]
+    share, core_share = _share(found, left_out), _share(*of_core)
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, share, trials.seed,
-        core, lines.first, lines.repair,
+        core, lines.first, lines.repair, core_share,
     )  # fmt: skip
+
+
+def _share(found, left_out):
+    """The fraction of the cases that are right, 1 of none. left_out: wrong ones for parameters that nothing reads"""
+    wrong = _labels([*(finding for finding in found if not finding.right), *left_out])
+    return 1 - len(wrong) / max(1, len({*_labels(found), *wrong}))
 
 
 def _is_crash_of(first, finding):
@@ -103,7 +112,7 @@ def _with_rules(trials, explanation, rules, lines):
     )
 
 
-def _lead(trials, found, first, core, labels, explanation, rules):
+def _lead(trials, found, first, core, labels, explanation):
     """The beginning of a message: the outcome, what is wrong, and the cases that fail; after a crash, its lines."""
     exercise, left_out = trials.exercise, [finding for of in trials.unread.values() for finding in of.values()]
     if all(finding.wrong == [] for finding in found):

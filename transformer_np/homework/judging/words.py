@@ -1,4 +1,6 @@
-"""Names and lists of names in a sentence."""
+"""Names and lists of names in a sentence, and the lines of a message."""
+
+import textwrap
 
 
 def subject(name, given=()):
@@ -24,3 +26,8 @@ def cases_of(labels):
 def with_cases(text, cases):
     """The text of a mistake with the cases that show it: a mistake is in the code, and a case only shows it."""
     return f"{text} This shows {f'with {cases}' if cases else 'in the plain case'}."
+
+
+def wrapped(text, width=100):
+    """A message in lines of this width; lines of code and of tables are not wrapped."""
+    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in text.splitlines())

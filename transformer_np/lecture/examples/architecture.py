@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ...masks import additive, causal_mask
 from .. import printed, steps
-from ..comparison import ERRATUM, REPRODUCED, TRUNCATED, is_cut_off, is_rounded, verdict
+from ..comparison import ERRATUM, FITTED, REPRODUCED, TRUNCATED, is_cut_off, is_rounded, verdict
 from ..worked import EXACT, equal, example
 
 # --- lecture notes §6: positional encoding --------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def no_repetition():
 # --- lecture notes §7: feed-forward ---------------------------------------------------------------------------------
 
 
-@example(13, "FFN: C W_1 + b_1, ReLU, output", "FEED_FORWARD_OUTPUT", REPRODUCED)
+@example(13, "FFN: C W_1 + b_1, ReLU, output", "FEED_FORWARD_OUTPUT", FITTED)
 def feed_forward():
     """C W_1 + b_1, its ReLU, and the output."""
     example = steps.feed_forward_example()

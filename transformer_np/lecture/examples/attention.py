@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import printed, steps
-from ..comparison import ERRATUM, REPRODUCED, TRUNCATED, is_cut_off, is_rounded
+from ..comparison import ERRATUM, FITTED, REPRODUCED, TRUNCATED, is_cut_off, is_rounded
 from ..worked import equal, example
 
 # --- lecture notes §4: self-attention -------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def weight_formula():
 # --- lecture notes §5: three heads ----------------------------------------------------------------------------------
 
 
-@example(6, "Q_i, K_i, V_i of three heads", "THREE_QKV", REPRODUCED)
+@example(6, "Q_i, K_i, V_i of three heads", "THREE_QKV", FITTED)
 def three_projections():
     """Q_i, K_i, V_i of three heads."""
     three = steps.three_heads()

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...models import TransformerConfig
 from .. import printed, questions, steps
-from ..comparison import ERRATUM, REPRODUCED
+from ..comparison import ANSWERED, ERRATUM, REPRODUCED
 from ..worked import equal, example
 
 # --- the exercises --------------------------------------------------------------------------------------------------
@@ -15,7 +15,7 @@ def _nearest_option(exercise, *checks):
     return exercise.computed, exercise.explanation, checks, {"printed": exercise.options[exercise.closest]}
 
 
-@example(17, "scaled scores, nearest option", "EXERCISE_1", REPRODUCED)
+@example(17, "scaled scores, nearest option", "EXERCISE_1", ANSWERED)
 def exercise_1():
     """Q Kᵀ/√2."""
     exercise = questions.scaled_scores()
@@ -30,14 +30,14 @@ def exercise_2():
     return _nearest_option(exercise, ("no option is right", not exercise.letters), ("the formula", true_value))
 
 
-@example(19, "mask for n = 3, nearest option", "EXERCISE_3", REPRODUCED)
+@example(19, "mask for n = 3, nearest option", "EXERCISE_3", ANSWERED)
 def exercise_3():
     """The mask for three tokens."""
     exercise = questions.mask_of_three()
     return _nearest_option(exercise, ("one option is right", len(exercise.letters) == 1))
 
 
-@example(20, "parts of the two blocks", "PARTS_OF_BLOCK", REPRODUCED)
+@example(20, "parts of the two blocks", "PARTS_OF_BLOCK", ANSWERED)
 def exercise_4():
     """The parts of an encoder block and of a decoder block."""
     exercise = questions.decoder_only_parts()
@@ -48,7 +48,7 @@ def exercise_4():
     )
 
 
-@example(21, "weights of a layer, h · n²", "SCORES_OF_A_LAYER", REPRODUCED)
+@example(21, "weights of a layer, h · n²", "SCORES_OF_A_LAYER", ANSWERED)
 def exercise_5():
     """The memory of one layer's attention weights."""
     exercise = questions.memory_of_scores()

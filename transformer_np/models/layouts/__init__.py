@@ -11,6 +11,7 @@ HEADS: {prefix of the names of a head that the model lacks: its task}; they are 
 read_config(settings, weights): from config.json, a dict, and the open file to the keyword arguments of the model's
     configuration, all but `dtype`; ValueError for a setting that the model does not support
 write_config(config): from the configuration to config.json
+copies(settings): {name of a tensor that may stand for another one, with which it is tied: that name}
 duplicates(config): names of tensors in the file that repeat another tensor
 body(config), heads(config): {standard name: layout.Stored}, inside and outside the prefix
 

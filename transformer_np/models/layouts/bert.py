@@ -65,6 +65,11 @@ def read_config(settings, weights):
     )  # fmt: skip
 
 
+def copies(settings):
+    """{name of a tensor that may stand for another one: that name}"""
+    return COPIES if given(settings, "tie_word_embeddings", True) else {}
+
+
 def duplicates(config):
     """Names of tensors in the file that repeat another tensor."""
     return {*COPIES, *TIED} if config.mlm_head else set()

@@ -1,6 +1,7 @@
 """Read and write a folder of a pretrained model: config.json and the weights (see `weights`)."""
 
 import json
+import math
 import shutil
 import warnings
 from dataclasses import replace
@@ -10,12 +11,20 @@ import numpy as np
 
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
-from ...support.files import read_json, write_atomically, write_text
+from ...support.files import read_json_object, write_atomically, write_text
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations lack
-KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
+KEPT_SETTINGS = (  # which our configurations lack
+    "bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "problem_type", "sentence_transformers",
+    "task_specific_params",
+)  # fmt: skip
+KEPT_TEXTS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
+TOKENIZER_FILES = (TOKENIZER, *KEPT_TEXTS, "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model")
+USE_FILES = (  # how the model is used: for generation, for sentence vectors
+    "generation_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+)  # fmt: skip
+MODULES = "[0-9]_*"  # folders of the modules behind a sentence model
 
 MODELS = {}  # {model_type: the class that reads it}, filled by `register`
 
@@ -30,7 +39,7 @@ def register(cls):
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
     folder = Path(folder)
-    return load_pretrained(MODELS[_model_type(folder, _settings(folder))], folder, dtype)
+    return load_pretrained(MODELS[_model_type(folder, read_settings(folder))], folder, dtype)
 
 
 def load_pretrained(cls, folder, dtype=None):
@@ -51,7 +60,7 @@ def load_pretrained(cls, folder, dtype=None):
     if dtype is not None:
         dtype = floating_dtype("dtype", dtype)
     folder = Path(folder)
-    settings = _settings(folder)
+    settings = read_settings(folder)
     model_type = _model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
     if layout is None:
@@ -59,11 +68,12 @@ def load_pretrained(cls, folder, dtype=None):
             f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
             f"read it with {MODELS[model_type].__name__}.from_pretrained"
         )
-    weights = _Weights(folder, layout)
+    weights = _Weights(folder, layout, settings)
     try:
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
+    _check_sizes(weights, config)
     wanted = layout.body(config) | layout.heads(config)
     _check_names(weights, wanted, layout, config)
     with blank():
@@ -87,6 +97,9 @@ def save_pretrained(model, folder, tokenizer=None):
     tokenizer: a tokenizer.json to copy, or the folder of one; None copies the tokenizer of the folder that the model
         was read from, if it has one
 
+    Of a model that was read from a folder, the other files about its use are copied too: end tokens and labels,
+    generation_config.json, and the pooling of a sentence model.
+
     The files are written atomically, the weights first. A GPT without biases is written with biases of 0, because the
     layout requires them. A model that is read back has the same parameters, bit for bit.
 
@@ -103,9 +116,7 @@ def save_pretrained(model, folder, tokenizer=None):
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
-        before = _settings(origin)
-        settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
-
+        settings |= kept_settings(read_settings(origin))
     parameters = dict(model.named_parameters())
     prefix = layout.prefix(config) if hasattr(layout, "prefix") else layout.PREFIX
     names = {prefix + name: stored for name, stored in layout.body(config).items()}
@@ -119,7 +130,31 @@ def save_pretrained(model, folder, tokenizer=None):
     write_atomically(folder / WEIGHTS, lambda path: path.write_bytes(save(tensors, {"format": "pt"})))
     text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / CONFIG, text)
-    _copy_tokenizer(origin if tokenizer is None else Path(tokenizer), folder, needed=tokenizer is not None)
+    files = {} if origin is None else _files_in(origin, *TOKENIZER_FILES, *USE_FILES, *_modules(origin))
+    if tokenizer is not None:
+        source = Path(tokenizer)
+        own = {TOKENIZER: source} if source.is_file() else _files_in(source, *TOKENIZER_FILES)
+        if TOKENIZER not in own:
+            raise FileNotFoundError(f"there is no {TOKENIZER} in {source}")
+        files = {name: path for name, path in files.items() if name not in TOKENIZER_FILES} | own
+    for name, path in files.items():
+        if path.resolve() != (folder / name).resolve():
+            (folder / name).parent.mkdir(exist_ok=True)
+            write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
+
+
+def kept_settings(settings):
+    """The part of config.json that is not about the sizes of the model, such as its end tokens and labels."""
+    return {key: settings[key] for key in KEPT_SETTINGS if key in settings}
+
+
+def _files_in(folder, *names):
+    return {name: folder / name for name in names if (folder / name).is_file()}
+
+
+def _modules(folder):
+    """The files of the modules behind a sentence model, such as 1_Pooling/config.json."""
+    return [str(path.relative_to(folder)) for path in folder.glob(f"{MODULES}/*")]
 
 
 def _fill(arrays, tensor, stored):
@@ -138,37 +173,18 @@ def _joined(parameters, stored):
     return np.ascontiguousarray(values.T if stored.transposed else values)
 
 
-def _copy_tokenizer(source, folder, needed):
-    """Copy the tokenizer's files; FileNotFoundError if it is needed and missing."""
-    if source is None:
-        return
-    if source.is_file():
-        files = {TOKENIZER: source}
-    else:
-        files = {name: source / name for name in KEPT_FILES if (source / name).is_file()}
-    if needed and TOKENIZER not in files:
-        raise FileNotFoundError(f"there is no {TOKENIZER} in {source}")
-    for name, path in files.items():
-        if path.resolve() != (folder / name).resolve():
-            write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
-
-
 # --- reading, with all its errors ------------------------------------------------------------------------------------
 
 
-def _settings(folder):
+def read_settings(folder):
     """The settings in config.json."""
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
-    path = folder / CONFIG
-    if not path.is_file():
+    if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
-    settings = read_json(path)
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path} is damaged: it is not a JSON object")
-    return settings
+    return read_json_object(folder / CONFIG)
 
 
 def _model_type(folder, settings):
@@ -188,7 +204,7 @@ class _Weights:
     path: the file that lists them;  in_file: {standard name: name in the file};  tensors: {standard name: Tensor}
     """
 
-    def __init__(self, folder, layout):
+    def __init__(self, folder, layout, settings):
         self.path, tensors = find_tensors(folder)
         self.in_file, self.tensors = {}, {}
         for name, tensor in tensors.items():
@@ -199,6 +215,9 @@ class _Weights:
             if standard in self.in_file:
                 raise ValueError(f"{self.path} has both {self.in_file[standard]} and {name}, two names of one tensor")
             self.in_file[standard], self.tensors[standard] = name, check_kind(name, tensor)
+        for copy, standard in layout.copies(settings).items():  # tied weights may be stored under either name
+            if copy in self and standard not in self:
+                self.in_file[standard], self.tensors[standard] = self.in_file.pop(copy), self.tensors.pop(copy)
         self.dtype = "float64" if any(tensor.kind == "F64" for tensor in self.tensors.values()) else "float32"
 
     def __contains__(self, name):
@@ -210,6 +229,21 @@ class _Weights:
     def equal(self, one, other):
         """Whether two tensors are equal; True if the file lacks the second."""
         return other not in self or np.array_equal(self.tensors[one].read(), self.tensors[other].read())
+
+
+TENSORS_OF_A_BLOCK = 8  # at least
+
+
+def _check_sizes(weights, config):
+    """Raise ValueError if the configuration describes a larger model than the file holds, before names are listed and
+    arrays are made."""
+    if config.blocks * TENSORS_OF_A_BLOCK > len(weights.tensors):
+        raise ValueError(
+            f"{weights.path} does not fit its {CONFIG}: missing most tensors of {config.blocks:,} layers, because it "
+            f"has only {len(weights.tensors):,}"
+        )
+    stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
+    config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
 
 def _check_names(weights, wanted, layout, config):

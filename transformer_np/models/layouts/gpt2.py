@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from ...layers.initial import blank
-from .layout import ACTIVATION_NAMES, Stored, activation, is_tied, refuse, required
+from .layout import ACTIVATION_NAMES, Stored, activation, given, is_tied, refuse, required
 
 MODEL_TYPES, PREFIX = ("gpt2",), "transformer."
 BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
@@ -31,6 +31,11 @@ def read_config(settings, weights):
         tie_embeddings=is_tied(settings, weights, "wte.weight", default=True),
         layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-5)),
     )  # fmt: skip
+
+
+def copies(settings):
+    """{name of a tensor that may stand for another one: that name}"""
+    return {"lm_head.weight": "wte.weight"} if given(settings, "tie_word_embeddings", True) else {}
 
 
 def duplicates(config):

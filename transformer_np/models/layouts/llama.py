@@ -12,6 +12,7 @@ from .layout import Stored, is_tied, matrix, refuse, required
 
 MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2", "qwen3"), "model."
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
+SLIDING = "sliding_attention"  # a layer with a window
 HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "qa_outputs.": "answers"}
 
 
@@ -62,14 +63,19 @@ def _window(settings, num_layers):
     elif settings["model_type"] in ("qwen2", "qwen3") and settings.get("use_sliding_window"):
         width = settings.get("sliding_window", 4096)
         first = settings.get("max_window_layers", 28)
-        kinds = settings.get("layer_types") or ["full_attention"] * first + ["sliding_attention"] * num_layers
-        kinds = set(kinds[:num_layers])
+        kinds = set((settings.get("layer_types") or [])[:num_layers])
+        kinds = kinds or {kind for kind, has in (("full_attention", first > 0), (SLIDING, num_layers > first)) if has}
         if len(kinds) > 1:
             raise ValueError(
                 "sliding_window holds for some layers only, which is not supported; supported is all or none"
             )
-        width = width if kinds == {"sliding_attention"} else None
+        width = width if kinds == {SLIDING} else None
     return None if width is None else width - 1
+
+
+def copies(settings):
+    """{name of a tensor that may stand for another one: that name}"""
+    return {"lm_head.weight": "embed_tokens.weight"} if settings.get("tie_word_embeddings") else {}
 
 
 def duplicates(config):

@@ -52,6 +52,12 @@ def read_config(settings, weights):
     )  # fmt: skip
 
 
+def copies(settings):
+    """{name of a tensor that may stand for another one: that name}"""
+    names = [*sorted(COPIES), *([OUTPUT] if given(settings, "tie_word_embeddings", True) else [])]
+    return dict.fromkeys(names, EMBEDDING)
+
+
 def duplicates(config):
     """Names of tensors in the file that repeat another tensor."""
     return COPIES | ({OUTPUT} if config.tie_embeddings else set())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...support.files import parse_json, read_json
+from ...support.files import LARGEST_JSON, check_downloaded, parse_json, read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -60,7 +60,7 @@ def find_tensors(folder):
         return folder / WEIGHTS, _in_file(folder / WEIGHTS)
     if (folder / INDEX).is_file():
         return folder / INDEX, _in_shards(folder / INDEX)
-    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    pickles = sorted(path.name for path in folder.glob("*") if path.suffix in PICKLES)
     if pickles:
         raise ValueError(
             f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
@@ -84,6 +84,11 @@ def _in_file(path):
     """{name: Tensor} of one safetensors file."""
     from safetensors import SafetensorError, safe_open  # here, because `import transformer_np` loads NumPy alone
 
+    with open(path, "rb") as file:
+        beginning = file.read(100)
+    check_downloaded(path, beginning)
+    if int.from_bytes(beginning[:8], "little") > LARGEST_JSON:  # the library would read all of it
+        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: its header is too large")
     try:
         with safe_open(path, framework="numpy"):
             pass  # opening checks the header, and that the file is complete

@@ -162,6 +162,12 @@ _KNOWN = (
     ),
     (
         ("NameError",),
+        r"name '(np|numpy)' is not defined",
+        "NumPy is not imported",
+        "`import numpy as np` is missing at the top of the file.",
+    ),
+    (
+        ("NameError",),
         r"is not defined",
         "a name without a value",
         "Nothing has this name here: it is misspelt, no line gives it a value, or only another function does so, for "

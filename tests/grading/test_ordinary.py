@@ -1,0 +1,59 @@
+"""What the walls let through: every right answer, and what students' programs do besides."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_grade import PATIENT, SOFTMAX
+
+from transformer_np.grading import judges
+from transformer_np.grading.sandbox import package
+from transformer_np.grading.sandbox.session import Limits, Task, try_submission
+from transformer_np.homework import all_exercises
+from transformer_np.homework.judging.trials import Trials
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("walls")]
+PROGRAMS = Path(__file__).with_name("ordinary.txt").read_text(encoding="utf-8").split("\n---\n")
+EXERCISES = list(all_exercises())
+
+
+def task_of(name):
+    return Task(all_exercises()[name], Trials(all_exercises()[name], 1))
+
+
+def test_ordinary_programs_run():
+    assert len(PROGRAMS) >= 200
+    files = {f"p{number}.py": text.encode() for number, text in enumerate(PROGRAMS)}
+    tried = try_submission({**files, "z.py": SOFTMAX.encode()}, [task_of("softmax")], Limits(60))
+    assert {file: (crash.kind, crash.text) for file, crash in tried.not_loaded.items()} == {}
+    assert not any(reply.crash for reply in tried.replies["softmax"])
+
+
+def copied(name):
+    """A submission that holds a copy of the library, as far as an answer needs it: {file: content}."""
+    home = all_exercises()[name].reference.__module__
+    files = {"answer.py": home.replace(package.PACKAGE, "import mine").encode(), "mine/__init__.py": b""}
+    waiting = [home]
+    while waiting:
+        module = waiting.pop()
+        file = package._file_of(module)
+        key = f"mine/{file.relative_to(package.ROOT / package.PACKAGE)}" if file else ""
+        if key and key not in files and module != package.PACKAGE:
+            files[key] = re.sub(rb"from \.+module import", b"from transformer_np.module import", file.read_bytes())
+            parent = module.rpartition(".")[0]
+            found = package._imports(package._parsed(file), module if file.name == "__init__.py" else parent)
+            waiting += [parent, *(target for target, _ in found)]
+    return files
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if i % 8 == 5 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
+)
+def test_a_right_answer_is_right(name):
+    task, judge = task_of(name), judges.Judge()
+    tried = try_submission(copied(name), [task], PATIENT)
+    try:
+        verdict = judge.verdict(task, tried.replies[name])
+    finally:
+        judge.close()
+    assert verdict.passed, (verdict.message, tried.not_loaded)

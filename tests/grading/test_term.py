@@ -1,0 +1,352 @@
+"""A term: hand-ins are records, and every grading is a function of them. The table after each step."""
+
+import json
+import os
+import threading
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
+
+from transformer_np.grading import run, submissions
+from transformer_np.grading.records import Records
+from transformer_np.grading.run import Grading
+from transformer_np.grading.submissions import read_entry
+from transformer_np.homework.course import parse_course
+from transformer_np.homework.new import write_new
+from transformer_np.homework.path import definition_of, exercises_in
+
+DUE = datetime(2026, 6, 12, 12)
+RELU, NO_RELU = (f"import numpy as np\ndef relu(x):\n    return {body}\n" for body in ("np.maximum(x, 0)", "np.abs(x)"))
+SCALE = "def scale(x, axis=-1):\n    return x / np.abs(x).{}(axis, keepdims=True)\n"
+BY_MAX, BY_SUM = SCALE.format("max"), SCALE.format("sum")
+SHEET = """
+exercises = ["scale", "relu"]
+folder = "own"
+deadline = 2026-06-12T12:00:00
+attempts = "best"
+[late]
+per_day = 10
+[points]
+scale = 2
+"""
+ROSTER = "id,name,deadline,corrected relu,written (4)\n" + "".join(
+    f"{name},,{'2026-06-15T12:00' if name == 'eli' else ''},,\n"
+    for name in ("ada", "ben", "cem", "dana", "eli", "fay", "gus", "hugo", "ida", "jan", "kim", "leo")
+)
+
+
+class Course:
+    """A folder in which a teacher grades with the command."""
+
+    def __init__(self, root, capsys, monkeypatch):
+        self.root, self.capsys = root, capsys
+        monkeypatch.chdir(root)
+        write_new("scale", root / "own")
+        self.correct("scale")  # a mistake, until it is corrected
+        self.write("sheet1.toml", SHEET)
+        self.write("roster.csv", ROSTER)
+
+    def correct(self, name):
+        """Exchange the sum and the maximum in an exercise."""
+        file = self.root / "own" / f"{name}.py"
+        file.write_text(file.read_text().replace("max", "?").replace("sum", "max").replace("?", "sum"))
+
+    def write(self, name, text):
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def hand_in(self, name, text, days=0.0, folder="in"):
+        file = hand_in(self.root / folder, {name: f"# {name}\n{text}"}) / f"{name}.py"
+        os.utime(file, ((DUE + timedelta(days=days)).timestamp(),) * 2)
+
+    def grade(self, sheet="sheet1", folder="in"):
+        """({student: (points, attempt, remarks)}, what the command says of changes)."""
+        args = parse(folder, "--course", f"{sheet}.toml", "--roster", "roster.csv", "--trust")
+        args.run(args)
+        self.told = self.capsys.readouterr().out
+        self.table = (self.root / "grades.csv").read_text()
+        rows = rows_of(self.root / "grades.csv")
+        changes = [line for line in self.told.splitlines() if " → " in line or line.endswith(": new")]
+        for row in rows.values():
+            columns = [row[title] for title in ("scale", "relu", "written", "softmax") if row.get(title)]
+            assert sum(map(float, columns)) == pytest.approx(float(row["points"]))
+        return {n: (row["points"], row.get("attempt", "1 of 1"), row["remarks"]) for n, row in rows.items()}, changes
+
+
+@pytest.mark.release
+def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
+    course = Course(tmp_path, capsys, monkeypatch)
+    (tmp_path / "in").mkdir()
+    table, changes = course.grade()
+    assert table == dict.fromkeys(table, ("0", "1 of 1", "no submission"))
+    assert (len(table), changes) == (12, [])
+
+    for name, text in {
+        "ada": RELU + BY_MAX, "ben": NO_RELU + BY_MAX, "cem": RELU + BY_SUM, "gus": "x = 1\n", "ida": RELU,
+        "jan": NO_RELU + BY_MAX, "kim": RELU, "leo": NO_RELU + BY_SUM,
+    }.items():  # fmt: skip
+        course.hand_in(name, text, -1)
+    course.hand_in("dana", RELU + BY_MAX, 1.5)
+    course.hand_in("eli", RELU + BY_MAX, 1.5)
+    (tmp_path / "in" / "fay").mkdir()
+    (tmp_path / "in" / "fay" / "homework.py").write_bytes((tmp_path / "in" / "ada.py").read_bytes())
+    os.utime(tmp_path / "in" / "fay" / "homework.py", (DUE.timestamp(),) * 2)
+    table, _ = course.grade()
+    points = {name: row[0] for name, row in table.items()}
+    released = {
+        "ada": "1", "ben": "0", "cem": "3", "dana": "0.8", "eli": "1", "fay": "1", "gus": "0", "hugo": "0", "ida": "1",
+        "jan": "0", "kim": "1", "leo": "2",
+    }  # fmt: skip
+    assert points == released
+    assert "2 days late (file): 80 % of the points" in table["dana"][2]
+    assert table["eli"][2] == "deadline 2026-06-15 12:00 (roster)"
+    assert table["ada"][2] == "the same file as fay (homework.py)"
+    assert table["fay"][2] == "the same file as ada (ada.py)"
+    assert "fay" not in (tmp_path / "grades_reports" / "ada.md").read_text()
+
+    course.hand_in("ben", RELU + BY_MAX, -1)  # the same name, the same time
+    course.hand_in("ada", NO_RELU, -0.5)
+    table, changes = course.grade()
+    assert {name: row[0] for name, row in table.items()} == points | {"ben": "1"}
+    assert (table["ben"][1], table["ada"][1], table["cem"][1]) == ("2 of 2", "1 of 2", "1 of 1")
+    assert changes == ["ben 0 → 1: a new hand-in, attempt 2 of 2 counts"]
+
+    course.correct("scale")
+    table, changes = course.grade()
+    corrected = released | {
+        "ada": "3", "ben": "3", "cem": "1", "dana": "2.4", "eli": "3", "fay": "3", "jan": "2", "leo": "0",
+    }  # fmt: skip
+    assert {name: row[0] for name, row in table.items()} == corrected
+    assert changes == [f"{n} {was} → {corrected[n]}: exercise scale corrected" for n, was in [
+        ("ada", "1"), ("ben", "1"), ("cem", "3"), ("dana", "0.8"), ("eli", "1"), ("fay", "1"), ("jan", "0"),
+        ("leo", "2"),
+    ]]  # fmt: skip
+    earlier = Path(course.told.partition("The earlier table: ")[2].splitlines()[0])
+    assert {row["student"]: row["points"] for row in rows_of(earlier).values()} == points | {"ben": "1"}
+
+    by_teacher = ROSTER.replace("leo,,,,", "leo,,,1,3").replace("dana,,,,", "dana,,,,2.5")
+    course.write("roster.csv", by_teacher)
+    table, changes = course.grade()
+    by_hand = corrected | {"leo": "4", "dana": "4.9"}
+    assert {name: row[0] for name, row in table.items()} == by_hand
+    assert table["leo"][2] == "relu: points corrected by the teacher"
+    assert changes == ["dana 2.4 → 4.9: written answers", "leo 0 → 4: relu corrected in the roster; written answers"]
+    assert rows_of(tmp_path / "grades.csv")["ada"]["points possible"] == "7"
+
+    before = course.table
+    with monkeypatch.context() as newer:
+        newer.setattr(run, "__version__", "9.0")
+        newer.setattr(run, "_library", lambda: "9.0")
+        assert course.grade() == (table, [])
+        assert "keep their grade" not in course.told
+    assert course.table == before
+    assert course.grade() == (table, [])
+    assert "13 of 13 submissions are unchanged" in course.told
+    assert course.table == before
+
+    course.write("sheet2.toml", 'exercises = ["softmax"]\n')
+    course.write("roster.csv", ROSTER)  # relu is not in this sheet
+    for name in ("ada", "ben", "zoe"):
+        course.hand_in(name, SOFTMAX, 7, "in2")
+    second, changes = course.grade("sheet2", "in2")
+    assert {name: row for name, row in second.items() if row[0] != "0"} == {
+        "ada": ("1", "1 of 1", ""), "ben": ("1", "1 of 1", ""), "zoe": ("1", "1 of 1", "not on the roster"),
+    }  # fmt: skip
+    course.write("roster.csv", by_teacher)
+    assert course.grade() == (table, [])
+    assert course.table == before
+
+
+# --- what keeps the records ------------------------------------------------------------------------------------------
+
+TWO = parse_course('exercises = ["softmax", "softmax_backward"]\nattempts = "best"')
+
+
+def grade(folder, rubric=TWO, out=None, **options):
+    grading = Grading(folder, out or folder.parent / "g.csv", rubric, limits=PATIENT, trust=True, **options)
+    return {one.student: one for one in grading.run()}, grading
+
+
+@pytest.mark.long
+def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD})
+    grade(folder)
+    hand_in(folder, {"ada": SOFTMAX + DIAGONAL})
+    more = parse_course('exercises = ["softmax", "softmax_backward", "relu"]\nattempts = "best"')
+    grades, grading = grade(folder, more)
+    assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
+    assert grading.changes == []
+    (folder / "ada.py").unlink()
+    hand_in(folder, {"ben": RELU})
+    grades, grading = grade(folder, more)
+    assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
+    assert grades["ada"].notes == ("its file is not among the submissions any more",)
+    assert grading.changes == ["ben 1: new"]
+    assert [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")] == [
+        "ada.py",
+        "ada.py",
+        "ben.py",
+    ]
+
+
+@pytest.mark.long
+def test_two_gradings_at_once(tmp_path, monkeypatch):
+    folder, reached, go = hand_in(tmp_path / "in", {"ada": RELU}), threading.Event(), threading.Event()
+    first, relu = [], parse_course('exercises = ["relu"]')
+    grading = Grading(folder, tmp_path / "g.csv", relu, limits=PATIENT, trust=True)
+    graded = grading._graded
+
+    def slowly(bar):
+        reached.set()
+        go.wait(60)
+        return graded(bar)
+
+    monkeypatch.setattr(grading, "_graded", slowly)
+    thread = threading.Thread(target=lambda: first.extend(grading.run()))
+    thread.start()
+    assert reached.wait(60)
+    with pytest.raises(FileExistsError, match=rf"g_records is in use by process {os.getpid()}"):
+        grade(folder, relu)
+    go.set()
+    thread.join()
+    assert first[0].points(relu) == 1
+    assert grade(folder, relu)[0]["ada"].attempt == (1, 1)
+
+
+@pytest.mark.long
+def test_nothing_among_the_submissions_is_a_record(tmp_path):
+    """The table is among the submissions, so a submission may have any name."""
+    folder, relu = hand_in(tmp_path / "in", {"ada": NO_RELU}), parse_course('exercises = ["relu"]')
+    grades, grading = grade(folder, relu, folder / "grades.csv")
+    assert grades["ada"].points(relu) == 0
+    assert (grading.reports, grading.records) == (tmp_path / "in_reports", tmp_path / "in_records")
+    (tmp_path / "mine").write_text("mine")
+    for name in ("grades_records", "grades_reports"):
+        os.rename(grading.records, folder / name) if name == "grades_records" else (folder / name).mkdir()
+        (folder / name / "eve.py").write_text("")
+        (folder / name / "ada.md").symlink_to(tmp_path / "mine")
+    results = folder / "grades_records" / "results.jsonl"
+    results.write_text(results.read_text().replace('"wrong value"', '"passed"'))
+    (folder / "grades.csv").unlink()
+    (folder / "grades.csv").symlink_to(tmp_path / "mine")
+    (tmp_path / "in_reports" / "ada.md").unlink()
+    (tmp_path / "in_reports" / "ada.md").symlink_to(tmp_path / "mine")
+    grades, _ = grade(folder, relu, folder / "grades.csv")
+    assert grades["ada"].points(relu) == 0
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert "ada" in rows_of(folder / "grades.csv")
+    with pytest.raises(ValueError, match="among the submissions: choose another --reports"):
+        Grading(folder, tmp_path / "g.csv", relu, folder / "grades_reports")
+
+
+def test_a_folder_with_something_else_is_no_records(tmp_path):
+    (tmp_path / "g_records").mkdir()
+    (tmp_path / "g_records" / "ada.json").write_text("{}")
+    with pytest.raises(ValueError, match="g_records holds no records of a grading"):
+        Records(tmp_path / "g_records", ["relu"])
+
+
+def recorded(records, path, **options):
+    records.add(read_entry(path), 1, **options)
+    return [(record.entry, *record.files, record.by) for record in records.hand_ins]
+
+
+def test_records_are_only_added_to(tmp_path):
+    folder, place = hand_in(tmp_path / "in", {"ada": "x = 1"}), tmp_path / "r"
+    place.mkdir()
+    assert recorded(Records(place, ["relu"]), folder / "ada.py") == [("ada.py", "ada.py", "")]
+    (before,) = lines_of(place / "hand-ins.jsonl")
+    os.utime(folder / "ada.py", (1, 1))
+    assert len(recorded(Records(place, ["relu"]), folder / "ada.py")) == 1  # only its time is another
+    hand_in(folder, {"ada": "x = 2"})
+    with (place / "hand-ins.jsonl").open("ab") as file:
+        file.write(b'{"entry": "b')  # the computer was switched off
+    records = Records(place, ["relu"])
+    assert records.damaged == ["hand-ins.jsonl, line 3"]
+    assert len(recorded(records, folder / "ada.py", time=DUE)) == 2
+    again = Records(place, ["relu", "softmax"])
+    assert (again.hand_ins, again.hand_ins[1].said) == (records.hand_ins, DUE)
+    assert json.loads((place / "hand-ins.jsonl").read_text().splitlines()[1]) == before
+    assert [again.content(*one.files.values()) for one in again.hand_ins] == [b"x = 1", b"x = 2"]
+    assert not Records(place, ["softmax"]).hand_ins  # of another sheet
+    assert not Records(place, ["relu"], "sheet1").hand_ins
+    (place / "files" / again.hand_ins[0].files["ada.py"]).write_bytes(b"x = 9")
+    with pytest.raises(ValueError, match="damaged"):
+        again.content(again.hand_ins[0].files["ada.py"])
+
+
+def test_no_link_in_the_records_is_followed(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "hand-ins.jsonl").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError):
+        Records(tmp_path / "r", ["relu"])
+
+
+def test_a_renamed_file_keeps_its_records(tmp_path):
+    folder, place = hand_in(tmp_path / "in", {"homework (1)": "x = 1"}), tmp_path / "r"
+    place.mkdir()
+    recorded(Records(place, ["relu"]), folder / "homework (1).py")
+    os.rename(folder / "homework (1).py", folder / "ada.py")
+    records = Records(place, ["relu"])
+    seen = read_entry(folder / "ada.py")
+    assert records.renamed(seen, {"ada.py", "homework (1).py"}) is None
+    assert records.renamed(seen, {"ada.py"}) == "homework (1).py"
+    records.rename("homework (1).py", "ada.py")
+    assert records.renamed(seen, {"ada.py"}) is None
+    assert (
+        [one.entry for one in records.hand_ins]
+        == [one.entry for one in Records(place, ["relu"]).hand_ins]
+        == ["ada.py"]
+    )
+
+
+def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {})
+    hand_in(folder / "ada", {"homework": RELU})
+    records = Records(None, ["relu"])
+    assert len(recorded(records, folder / "ada")) == 1
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as unreadable:  # the tests may run as root, who can read everything
+        unreadable.setattr(os, "scandir", refused)
+        entry = read_entry(folder / "ada")
+        assert not entry.files
+        assert "Permission denied" in entry.remarks[0]
+        assert len(recorded(records, folder / "ada")) == 1  # what was read before is not replaced
+    monkeypatch.setattr(submissions, "hand_in", refused)
+    assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
+
+
+# --- what an exercise is defined by ----------------------------------------------------------------------------------
+
+
+def test_the_definition_of_an_exercise(tmp_path):
+    own = tmp_path / "own"
+    write_new("scale", own)
+    write_new("centre", own)
+    (own / "scale.py").write_text((own / "scale.py").read_text() + "\nfrom . import helper\n")
+    (own / "helper.py").write_text("table = 'numbers.csv'\n")
+    (own / "numbers.csv").write_text("1")
+    (own / "notes.txt").write_text("")
+
+    def definitions():
+        with exercises_in(own):
+            return {name: definition_of(name) for name in ("scale", "centre", "relu")}
+
+    first = definitions()
+    assert first["relu"] == ""
+    assert first["scale"] != first["centre"]
+    for name, changed in (
+        ("notes.txt", set()),
+        ("numbers.csv", {"scale"}),
+        ("helper.py", {"scale"}),
+        ("centre.py", {"centre"}),
+    ):
+        before = definitions()
+        with (own / name).open("a") as file:
+            file.write("# more\n")
+        assert {name for name, of in definitions().items() if of != before[name]} == changed

@@ -1,0 +1,247 @@
+"""The homework as a web page: its files, what runs in the tab (here, and in Chromium with a Pyodide), its file."""
+
+import json
+import re
+import shutil
+
+import pytest
+from in_a_tab import as_file, pyodide, run, served
+
+from transformer_np.commands.homework_check import message
+from transformer_np.homework import all_exercises
+from transformer_np.homework.course import default_course, opened, parse_course
+from transformer_np.homework.limit import TimeLimit
+from transformer_np.homework.page import build, tab
+from transformer_np.homework.page.split import answers_in
+from transformer_np.homework.path import exercises_in
+from transformer_np.homework.stubs import stub_file
+from transformer_np.homework.submission import Checks, load
+
+SEED = 7
+COURSE = 'title = "Attention"\nexercises = ["softmax", "relu", "attention_scores", "scaled_dot_product_attention"]\n'
+RELU = "import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)\n"
+SOFTMAX = """import numpy as np
+
+
+def softmax(x, axis=-1):
+    e = np.exp(x)
+    return e / e.sum(axis=axis, keepdims=True)
+"""
+DEFAULTS = {name: tab.default(exercise) for name, exercise in all_exercises().items()}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def checked(name, texts, seconds=10):
+    return json.loads(tab.check(name, json.dumps(texts), seconds, seed=SEED))
+
+
+def by_command(name, text):
+    """What `homework check` says of a file with this text."""
+    with open("homework.py", "w", encoding="utf-8") as file:
+        file.write(text)
+    return message(Checks(load("homework.py"), SEED, TimeLimit(10)).of(name))
+
+
+# --- the folder ------------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_make_the_file_of_the_command():
+    course = build.described(default_course())
+    pieces = [course["head"] + "\n"]
+    for chapter in course["chapters"]:
+        sections = [f"{exercise['comment']}\n{exercise['stub']}" for exercise in chapter["exercises"]]
+        pieces.append("\n\n".join([chapter["heading"], *sections]))
+    assert pieces[0] + "\n\n".join(pieces[1:]) == stub_file(all_exercises().values())
+    for chapter in course["chapters"]:
+        for exercise in chapter["exercises"]:
+            assert exercise["text"].endswith(exercise["stub"]) and exercise["task"] and len(exercise["hints"]) == 3
+
+
+def test_a_page_is_written_over_an_earlier_one(here):
+    course = parse_course(COURSE)
+    first = build.write_page(here / "page", course)
+    (here / "page" / "transformer_np-000000000000.zip").write_bytes(b"of an earlier version")
+    assert build.write_page(here / "page", course) == first  # the same content has the same names
+    assert {file.name: file.stat().st_size for file in (here / "page").iterdir()} == first
+    assert sum(size for name, size in first.items() if name.endswith(".zip")) < 800_000
+    settings = json.loads((here / "page" / "course.json").read_text("utf-8"))
+    assert settings["pyodide"].startswith("https://") and settings["title"] == "Attention"
+    assert [e["name"] for c in settings["chapters"] for e in c["exercises"]] == list(course.points)
+    (here / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="is a file; name a folder"):
+        build.write_page(here / "file", course)
+    with pytest.raises(ValueError, match=r"contains no pyodide-lock\.json"):
+        build.write_page(here / "page", course, here)
+
+
+def test_a_teachers_exercises_go_along(here):
+    from transformer_np.homework.new import write_new
+
+    write_new("scaled", here / "own")
+    with opened(None, here / "own") as course:
+        build.write_page(here / "page", course)
+        (archive,) = (here / "page").glob("*.zip")
+    shutil.unpack_archive(archive, here / "tab")
+    assert (here / "tab" / "exercises" / "scaled.py").exists()
+    assert not list((here / "tab").rglob("0*.md")) and not list((here / "tab").rglob("grading"))
+    with exercises_in(here / "tab" / "exercises"):
+        assert checked("scaled", {"scaled": "def scaled(x): return x"})["outcome"] != "not started"
+
+
+# --- what runs in the tab --------------------------------------------------------------------------------------------
+
+
+def test_the_words_of_the_command(here):
+    for name, text in (("softmax", SOFTMAX), ("relu", RELU), ("softmax", DEFAULTS["softmax"])):
+        assert checked(name, {name: text})["text"] == by_command(name, text)
+    found = checked("softmax", {"softmax": SOFTMAX})
+    assert (found["passed"], found["outcome"], found["line"]) == (False, "wrong value", 5)
+    broken = checked("relu", {"relu": "\n\ndef relu(x:\n    return x\n"})
+    assert broken["text"].startswith("homework.py cannot be imported. SyntaxError: '(' was never closed")
+    assert (broken["outcome"], broken["line"]) == ("cannot be imported", 3)
+    raised = checked("relu", {"relu": "def relu(x):\n    y = x\n    return y.nothing\n"})
+    assert (raised["outcome"], raised["line"]) == ("crashed", 3)
+
+
+def test_nothing_of_another_answer_is_seen_but_the_answer(here):
+    uses = "def relu(x):\n    return np.maximum(x, 0)\n"
+    assert "name 'np' is not defined" in checked("relu", {"relu": uses, "softmax": SOFTMAX})["text"]
+    calls = "import numpy as np\n\n\ndef scaled_dot_product_attention(q, k, v, mask=None):\n"
+    calls += "    weights = softmax(attention_scores(q, k, mask))\n    return weights @ v, weights\n"
+    name = "scaled_dot_product_attention"
+    right = {other: as_file(all_exercises()[other]) for other in ("softmax", "attention_scores")}
+    assert checked(name, {name: calls, **right})["passed"]
+    waiting = checked(name, {name: calls, **right, "softmax": SOFTMAX.replace("keepdims=True", "keepdims=False")})
+    assert waiting["waits"] == ["softmax"] and waiting["text"].endswith("It is right as soon as your softmax is.")
+    for unusable in ({}, {"softmax": "def softmax(:"}, {"softmax": "1 / 0"}):
+        assert checked(name, {name: calls, "attention_scores": right["attention_scores"], **unusable})["waits"]
+
+
+def test_what_one_file_would_do_is_remarked(here):
+    texts = {"relu": f"{RELU}\n\ndef half(x):\n    return x / 2\n"}
+    texts["gelu"] = texts["relu"].replace("relu", "gelu").replace("/ 2", "/ 2.0")
+    (remark,) = checked("relu", texts)["remarks"]
+    assert remark.startswith(
+        "half: relu and gelu define this differently. In homework.py the definition that comes last"
+    )
+    assert checked("relu", {**texts, "gelu": texts["relu"].replace("def relu", "def gelu")})["remarks"] == []
+    assert checked("relu", {"relu": f"from __future__ import annotations\n{RELU}"})["remarks"]
+    assert json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n"}))) == {
+        "gelu": "line 1: '(' was never closed"
+    }
+
+
+def test_a_file_becomes_texts():
+    assert answers_in(stub_file(all_exercises().values()), DEFAULTS) == {}
+    own = stub_file([all_exercises()["softmax"], all_exercises()["relu"]])
+    body = "    e = np.exp(x - x.max(axis))\n    return half(e)\n"
+    own = own.replace("    raise NotImplementedError\n", body, 1)
+    own = own.replace("import numpy as np  # noqa: F401\n", "import numpy as np\n")
+    own = own.replace(
+        "import numpy as np\n", "import numpy as np\nfrom math import e as E\n\n\ndef half(x):\n    return x / E\n"
+    )
+    (name, text), *others = answers_in(own.replace("\n", "\r\n"), DEFAULTS).items()
+    assert name == "softmax" and not others
+    assert text.count("import numpy as np") == 1 and text.endswith(body)
+    space = {}
+    exec(text, space)
+    assert {"np", "E", "half", "softmax"} <= space.keys() and "relu" not in space
+    elsewhere = answers_in(f"{RELU}\n\nlater = 3\n\n\ndef gelu(x): return x * later\n", DEFAULTS)
+    assert elsewhere == {"relu": RELU, "gelu": "import numpy as np\n\n\nlater = 3\n\n\ndef gelu(x): return x * later\n"}
+    broken = answers_in(f"{RELU}\n\ndef gelu(x:\n    return x\n", DEFAULTS)
+    assert broken["relu"] == RELU and "def gelu(x:\n    return x\n" in broken["gelu"]
+    with pytest.raises(ValueError, match="contains no exercise"):
+        answers_in("print('another course')\n", DEFAULTS)
+
+
+# --- in Chromium -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """(the browser with the page, a function that ends its server)"""
+    folder = tmp_path_factory.mktemp("page")
+    build.write_page(folder, default_course(), pyodide())
+    with served(folder) as (address, stop):
+        browser.get(address)
+        run(browser, "await homework.ready")
+        yield browser, stop
+        browser.get("about:blank")
+
+
+def answered(page, name, text, seconds=20):
+    script = "homework.choose(given[0]); homework.set(given[1]); return await homework.check(given[2], given[3])"
+    return run(page[0], script, name, text, SEED, seconds)
+
+
+NAMES = list(all_exercises())
+FEW = NAMES[::20]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FEW else pytest.mark.release) for n in NAMES])
+def test_every_exercise_in_the_tab(page, here, name):
+    exercise = all_exercises()[name]
+    for text in (as_file(exercise), as_file(exercise, [next(iter(exercise.mistakes))])):
+        assert answered(page, name, text)["text"] == by_command(name, text)
+
+
+def test_code_without_an_end(page):
+    catches = "    while True:\n        try:\n            x = x + 1\n        except:\n            pass\n"
+    found = answered(page, "relu", f"def relu(x):\n{catches}", 1)
+    assert found["text"].startswith("relu: crashed. It took longer than 1 s. This line was running:\n  File ")
+    assert found["line"] in (2, 3, 4, 5, 6) and not found["passed"]
+    found = answered(page, "relu", "def relu(x):\n    sum(range(10**15))\n", 1)  # in C: the worker is ended
+    assert (found["outcome"], found["line"]) == ("crashed", None) and "inside one call of code in C" in found["text"]
+    assert answered(page, "relu", RELU)["passed"]  # and starts again by itself
+
+
+def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
+    browser, stop = page
+    answered(page, "relu", RELU)
+    broken = "def gelu(x:\n    return x\n"
+    assert answered(page, "gelu", broken)["outcome"] == "cannot be imported"
+    answered(page, "softmax", SOFTMAX)
+    saved = run(browser, "return homework.save()")
+    (here / "homework.py").write_text(saved, "utf-8")
+    submission = load("homework.py")  # although the text of gelu is not Python
+    assert {"relu", "softmax"} <= submission.answers.keys() and "#| def gelu(x:\n" in saved
+    texts = "const entry = ([key, value]) => [key.split(' ').pop(), JSON.parse(value).text];"
+    texts += "return Object.fromEntries(Object.entries(localStorage).map(entry))"
+    run(browser, "localStorage.clear(); location.reload()")
+    run(browser, "await homework.ready; await homework.open(given[0])", saved)
+    assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
+        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": SOFTMAX,
+    }  # fmt: skip
+
+    stop()  # what a second visit needs is in the browser
+    browser.refresh()
+    run(browser, "await homework.ready")
+    assert run(browser, "return homework.save()") == saved
+    assert not answered(page, "softmax", SOFTMAX)["passed"]
+    marked = browser.find_elements("css selector", ".guilty")
+    assert [line.text.strip() for line in marked] == ["e = np.exp(x)"]
+
+    run(browser, "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }")
+    assert answered(page, "relu", RELU)["passed"]
+    assert "save homework.py before you leave it" in browser.find_element("css selector", "#notice").text
+
+
+def test_the_keyboard_alone(page):
+    from selenium.webdriver import ActionChains, Keys
+
+    browser, _ = page
+    run(browser, "homework.choose('relu'); homework.set(''); document.querySelector('.cm-content').focus()")
+    keys = ActionChains(browser)
+    for line in ("import numpy as np", "def relu(x):", "return np.maximum(x, 0)"):
+        keys.send_keys(line, Keys.ENTER)  # the editor indents
+    keys.key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    said = "while (document.querySelector('#verdict').hidden) await new Promise((go) => setTimeout(go, 50)); "
+    assert run(browser, f"{said} return document.querySelector('#said').innerText") == "relu: right."
+    assert re.match(r"\d+ of 77 exercises right", browser.find_element("css selector", "#count").text)
+    ActionChains(browser).send_keys(Keys.ESCAPE, Keys.TAB).perform()
+    assert browser.switch_to.active_element.get_attribute("id") == "check"

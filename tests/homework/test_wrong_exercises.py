@@ -1,0 +1,112 @@
+"""A teacher's files that nobody can be graded with: `verify` and `grade` name the file and the line, and end."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from transformer_np import cli
+from transformer_np.homework.new import write_new
+
+BODY, DRAW = "    return x / np.abs(x).max", "    sizes = draw_sizes("
+LIST, ALL = "    return [\n        Case", "EXERCISES = [\n    Exercise("
+WRONG = {  # name: (old text, new text, what is said)
+    "the program ended at its top": ("import numpy", "import sys\n\nsys.exit(0)\nimport numpy", "SystemExit"),
+    "quit() at its top": ("import numpy", "quit()\nimport numpy", "SystemExit"),
+    "an error at its top": ("import numpy", "1 / 0\nimport numpy", "ZeroDivisionError"),
+    "no such module": ("import numpy", "import no_such_module\nimport numpy", "No module named 'no_such_module'"),
+    "a loop at its top": ("import numpy", "while True:\n    pass\nimport numpy", "does not end"),
+    "a loop that catches all": (
+        "import numpy", "while True:\n    try:\n        pass\n    except:\n        pass\nimport numpy", "does not end",
+    ),
+    "no Python": ("import numpy", "def (:\nimport numpy", "invalid syntax"),
+    "EXERCISES is None": (ALL, f"EXERCISES = None\n_ = [\n{ALL[14:]}", "must be a list of Exercise, got None"),
+    "EXERCISES is a text": (ALL, f"EXERCISES = 'scaled'\n_ = [\n{ALL[14:]}", "of Exercise, got 'scaled'"),
+    "EXERCISES is a number": (ALL, f"EXERCISES = 3\n_ = [\n{ALL[14:]}", "must be a list of Exercise, got 3"),
+    "EXERCISES is a dict": (ALL, f"EXERCISES = {{}}\n_ = [\n{ALL[14:]}", "must be a list of Exercise, got {}"),
+    "EXERCISES is an exercise": (ALL, "EXERCISES = (\n    Exercise(", "'(' on line"),
+    "a function in EXERCISES": (ALL, "EXERCISES = [\n    scaled,\n    Exercise(", "[0] must be an Exercise, got"),
+    "a name in EXERCISES": (ALL, "EXERCISES = [\n    'scaled',\n    Exercise(", "[0] must be an Exercise, got"),
+    "a field is missing": ("        difficulty=1,\n", "", "'difficulty'"),
+    "a field that is none": ("difficulty=1", "dificulty=1", "'dificulty'"),
+    "results without a comma": ('(Result("y", "B T D"),)', 'Result("y", "B T D")', "results must be a tuple"),
+    "cases is a list": ("cases=scaled_cases", "cases=[]", "cases must be a function"),
+    "answer is a text": ("answer=plain", "answer='plain'", "answer must be a function"),
+    "a reference without a name": ("reference=scaled", "reference=lambda x: x", "a class with a name"),
+    "parts is a text": ("place=1,", "place=1,\n        parts='forward',", "parts must be a tuple"),
+    "parts names nothing": ("place=1,", "place=1,\n        parts=('forward',),", "parts names forward"),
+    "place is a text": ("place=1", "place='1'", "place must be a number"),
+    "mistakes is a list": ('mistakes="""', 'mistakes=[] and """', "mistakes must be a text"),
+    "no cases": (LIST, f"    return []\n{LIST}", "its cases must be a list of Case, at least one"),
+    "cases are None": (LIST, f"    return None\n{LIST}", "its cases must be a list of Case, at least one"),
+    "cases of tuples": ('Case("", (x,), sizes=sizes)', '("", (x,))', "its cases must be a list of Case"),
+    "cases one by one": (LIST, f"    yield Case('', (x,))\n{LIST}", "its cases must be a list of Case"),
+    "an argument without a comma": ('"", (x,)', '"", (x)', "a Case needs a tuple of arguments"),
+    "an error in cases": (DRAW, f"    1 / 0\n{DRAW}", "its cases cannot be drawn. ZeroDivisionError"),
+    "the program ended in cases": (DRAW, f"    raise SystemExit(0)\n{DRAW}", "its cases cannot be drawn. SystemExit"),
+    "a loop in cases": (DRAW, f"    while True:\n        pass\n{DRAW}", "does not end"),
+    "an error in the reference": (BODY, f"    1 / 0\n{BODY}", "its reference crashes. ZeroDivisionError"),
+    "the program ended in the reference": (BODY, f"    exit(0)\n{BODY}", "its reference crashes. SystemExit"),
+    "a loop in the reference": (BODY, f"    while True:\n        pass\n{BODY}", "does not end"),
+    "no end of calls": (BODY, f"    scaled(x)\n{BODY}", "its reference crashes. RecursionError"),
+}  # fmt: skip
+ANSWER = "def scaled(x, axis=-1):\n    return x / abs(x).max(axis, keepdims=True)\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with mine/scaled.py and a submission; a function rewrites the first."""
+    monkeypatch.chdir(tmp_path)
+    file = write_new("scaled", tmp_path / "mine")
+    (tmp_path / "subs").mkdir()
+    (tmp_path / "subs" / "ada.py").write_text(ANSWER)
+
+    def rewrite(old, new):
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return rewrite
+
+
+VERIFY = ("verify", "mine", "--time-limit", "0.4")
+GRADE = ("grade", "subs", "--exercises", "mine", "--seconds", "0.4", "-q")
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_file_that_nobody_can_be_graded_with(wrong, folder, capsys, tmp_path):
+    old, new, said = WRONG[wrong]
+    folder(old, new)
+    for command, code in ((VERIFY, 1), (GRADE, 2)):
+        assert cli.main(["homework", *command]) == code
+        text = "".join(capsys.readouterr())
+        assert said in text
+        assert re.search(r'scaled\.py"?, line \d', text), text
+        assert "a bug" not in text
+    assert not (tmp_path / "grades.csv").exists()
+
+
+@pytest.mark.parametrize("wrong", ["no cases", "the program ended in cases", "the program ended in the reference"])
+def test_a_student_reads_that_it_is_not_the_answer(wrong, folder, capsys, tmp_path):
+    (tmp_path / "homework.py").write_text(ANSWER)
+    folder(*WRONG[wrong][:2])
+    assert cli.main(["homework", "check", "homework.py", "scaled", "--exercises", "mine"]) == 1
+    assert "The exercise's own code fails, not the answer" in capsys.readouterr().out
+
+
+def test_two_files_with_one_exercise_are_named(folder, capsys, tmp_path):
+    mine = tmp_path / "mine"
+    (mine / "again.py").write_text((mine / "scaled.py").read_text(encoding="utf-8"), encoding="utf-8")
+    assert cli.main(["homework", *VERIFY]) == 1
+    assert re.search(r"scaled \(again\.py, line \d+ and scaled\.py, line \d+\)", capsys.readouterr().out)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", ["import numpy", DRAW])
+def test_a_loop_in_c_ends_too(place, folder):
+    indent = place[: len(place) - len(place.lstrip())]
+    folder(place, f"{indent}sum(range(10**13))\n{place}")
+    run = subprocess.run([sys.executable, "-m", "transformer_np", "homework", *VERIFY], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert re.search(r'scaled\.py", line \d', run.stderr)

@@ -1,0 +1,528 @@
+"""Pretrained folders as a whole: what each command says of each kind, beside a plain re-implementation of BERT."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from shared import call
+
+from transformer_np import cli
+from transformer_np.decoding import sampling_distribution
+from transformer_np.inspection.samples import randomised
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
+from transformer_np.models.layouts.folder import load_any
+from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
+from transformer_np.tasks import runs
+from transformer_np.tasks.pretrained_classes import PretrainedClassifier
+from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
+from transformer_np.tasks.t5 import TextToText
+from transformer_np.tasks.text import TextGenerator
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
+
+WORDS = ["a", "dog", "cat", "bark", "##s", "loud", "in", "london", "where", "?", "not", "bad"]
+USUAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]
+UNKNOWN_FIRST = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", *WORDS]  # the id 0 is a token that texts have
+
+
+def wordpiece(words=USUAL):
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.BertNormalizer()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    made.decoder = tokenizers.decoders.WordPiece()
+    special = [(token, words.index(token)) for token in ("[CLS]", "[SEP]")]
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=special
+    )
+    return made
+
+
+def bytewise():
+    """Tokens are bytes, written as letters; "ã" and " s" are one token."""
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {"<end>": 0, **{letter: i for i, letter in enumerate(letters, 1)}, "Ã£": 257, "Ġs": 258}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [("Ã", "£"), ("Ġ", "s")]))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    return made
+
+
+def write(folder, model, tokenizer, seed=0, settings=None, **files):
+    """A folder with a random model, more settings in config.json, and these JSON files."""
+    randomised(model, np.random.default_rng(seed), 0.5).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = json.loads((folder / "config.json").read_text()) | (settings or {})
+    for name, data in {"config": config, **files}.items():
+        path = folder / (name.replace("__", "/") + ".json")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+def bert(**config):
+    return Bert(BertConfig(len(USUAL), 24, 12, 3, 2, 10, **{"mlm_head": False, **config}))
+
+
+def plain_bert(folder, ids, segments):
+    """The hidden states of one text (S, D), without padding, and a function for a linear map of the file."""
+    t = {
+        name.removeprefix("bert."): values.astype(float)
+        for name, values in load_file(folder / "model.safetensors").items()
+    }
+
+    def linear(x, name):
+        return x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
+
+    def norm(x, name):
+        x = x - x.mean(axis=-1, keepdims=True)
+        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-12) * t[f"{name}.weight"] + t[f"{name}.bias"]
+
+    table = {kind: t[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")}
+    x = norm(table["word"][ids] + table["position"][: len(ids)] + table["token_type"][segments], "embeddings.LayerNorm")
+    for i in range(2):
+        layer = f"encoder.layer.{i}"
+        q, k, v = (
+            linear(x, f"{layer}.attention.self.{word}").reshape(-1, 3, 4).swapaxes(0, 1)
+            for word in ("query", "key", "value")
+        )
+        weights = np.exp(q @ k.swapaxes(1, 2) / 2)
+        mixed = (weights / weights.sum(axis=-1, keepdims=True) @ v).swapaxes(0, 1).reshape(-1, 12)
+        x = norm(x + linear(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
+        h = linear(x, f"{layer}.intermediate.dense")
+        h = linear(h * np.vectorize(lambda z: (1 + math.erf(z / 2**0.5)) / 2)(h), f"{layer}.output.dense")
+        x = norm(x + h, f"{layer}.output.LayerNorm")
+    return x, linear
+
+
+def said(capsys, *arguments):
+    code, out, err = call(capsys, *arguments)
+    assert code == 0, err
+    return [json.loads(line) for line in out.splitlines()], err
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+KINDS = {  # the classes, problem_type, and what is made of the logits
+    "one label": (1, None, lambda z: 1 / (1 + np.exp(-z))),
+    "one of two": (2, None, lambda z: np.exp(z) / np.exp(z).sum()),
+    "one of three": (3, "single_label_classification", lambda z: np.exp(z) / np.exp(z).sum()),
+    "several": (3, "multi_label_classification", lambda z: 1 / (1 + np.exp(-z))),
+    "a number": (1, "regression", lambda z: z),
+    "two numbers": (2, "regression", lambda z: z),
+}
+
+
+@pytest.mark.parametrize("words", [USUAL, UNKNOWN_FIRST], ids=["usual", "unknown first"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_classifier_says(tmp_path, capsys, kind, words):
+    classes, problem, outcome = KINDS[kind]
+    folder = write(tmp_path / "f", bert(num_classes=classes), wordpiece(words), 3, {"problem_type": problem})
+    texts, pair = ["a dog zzz barks", "not bad"], ["not zzz", "a loud dog ?"]
+    found, _ = said(capsys, "classify", "--pretrained", folder, "--json", *texts)
+    paired, _ = said(capsys, "classify", "--pretrained", folder, "--json", "--pair", *pair)
+    pieces = [["a", "dog", "[UNK]", "bark", "##s"], ["not", "bad"], ["not", "[UNK]", "[SEP]", "a", "loud", "dog", "?"]]
+    for answer, tokens in zip(found + paired, pieces, strict=True):
+        ids = [words.index(token) for token in ["[CLS]", *tokens, "[SEP]"]]
+        first = tokens.index("[SEP]") + 2 if "[SEP]" in tokens else len(ids)
+        hidden, linear = plain_bert(folder, ids, [int(i >= first) for i in range(len(ids))])
+        expected = outcome(linear(np.tanh(linear(hidden[0], "pooler.dense")), "classifier"))
+        values = answer["values" if problem == "regression" else "probabilities"]
+        np.testing.assert_allclose(list(values.values()), expected, atol=1e-5)
+        assert answer["label"] == f"LABEL_{expected.argmax()}" and answer["tokens_left_out"] == 0
+    assert PretrainedClassifier.load(folder).probabilities(texts[0]) == list(found[0].values())[3]
+    line = call(capsys, "classify", "--pretrained", folder, texts[0])[1]
+    assert ("%" in line) == (problem != "regression") and line.endswith(f"  {texts[0]}\n")
+
+
+def test_pairs_on_standard_input_and_what_is_no_pair(tmp_path, capsys, monkeypatch):
+    folder = write(tmp_path / "f", bert(num_classes=2), wordpiece())
+    given = said(capsys, "classify", "--pretrained", folder, "--json", "--pair", "a dog", "a cat")[0]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a dog\ta cat\n")))
+    assert said(capsys, "classify", "--pretrained", folder, "--json", "--pair")[0] == given
+    for texts, message in ((["a"], "the texts two by two, got 1"), (["a", ""], "the text is empty")):
+        code, _, err = call(capsys, "classify", "--pretrained", folder, "--pair", *texts)
+        assert code == 2 and message in err
+
+
+def test_without_segments_if_the_tokenizer_has_none(tmp_path):
+    """transformers gives a model the segments only if the class of its tokenizer has them."""
+    texts = ("a dog", "a cat")
+    found = []
+    for settings in ({}, {"tokenizer_class": "PreTrainedTokenizerFast"}, {"model_input_names": ["input_ids"]}):
+        write(tmp_path / "f", bert(num_classes=2), wordpiece(), tokenizer_config=settings)
+        found.append(PretrainedFolder(tmp_path / "f").read(*texts).segments)
+    assert found == [[0] * 4 + [1] * 3, [0] * 7, [0] * 7]
+
+
+def test_settings_of_the_tokenizer_beside_it_count_more(tmp_path):
+    write(tmp_path / "f", bert(), wordpiece([*USUAL, "Dog"][: len(USUAL)]), tokenizer_config={"do_lower_case": False})
+    tokenizer = PretrainedTokenizer(tmp_path / "f")
+    assert tokenizer.tokens("a dog Dog") == ["[CLS]", "a", "dog", "[UNK]", "[SEP]"]
+    again = PretrainedTokenizer(text=tokenizer.to_dict()["json"])  # as a run stores it
+    assert again.encode("a dog Dog") == tokenizer.encode("a dog Dog")
+    (tmp_path / "f" / "tokenizer_config.json").write_text('{"do_lower_case": 3, "model_max_length": 5}')
+    with pytest.raises(ValueError, match=r"tokenizer_config\.json: lowercase must be true or false, got 3"):
+        PretrainedTokenizer(tmp_path / "f")
+
+
+def test_labels_with_the_same_name_are_kept_apart(tmp_path, capsys):
+    names = {"id2label": {"0": "bad", "1": "good", "2": "bad"}}
+    folder = write(tmp_path / "f", bert(num_classes=3), wordpiece(), settings=names)
+    (found,), _ = said(capsys, "classify", "--pretrained", folder, "--json", "a dog")
+    assert list(found["probabilities"]) == ["bad (0)", "good", "bad (2)"]
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    load_any(folder).save_pretrained(tmp_path / "g")
+    assert json.loads((tmp_path / "g" / "config.json").read_text())["id2label"] == names["id2label"]
+
+
+def test_an_unknown_problem_is_refused_by_name(tmp_path, capsys):
+    folder = write(tmp_path / "f", bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
+    code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
+    assert code == 2 and "problem_type is 'ranking', which is not supported; supported are single_label" in err
+
+
+def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
+    """The model reads 24 tokens, of a text of 80 with [CLS] and [SEP], and with a question of two words and [SEP]."""
+    long, note = "a dog barks " * 20, "the text is too long for the model: its last {} tokens are ignored\n"
+    heads = {"num_classes": 2}, {"token_classes": 2, "pooler": False}, {"span_head": True, "pooler": False}
+    for head, count in zip(heads, (82 - 24, 82 - 24, 85 - 24), strict=True):
+        folder = write(tmp_path / "f", bert(**head), wordpiece())
+        question = ["--question", "where ?"] if "span_head" in head else []
+        (found,), _ = said(capsys, "classify", "--pretrained", folder, "--json", *question, long)
+        assert found["tokens_left_out"] == count
+        assert call(capsys, "classify", "--pretrained", folder, *question, long)[2] == note.format(count)
+    folder = write(tmp_path / "s", bert(), wordpiece())
+    (found,), err = said(capsys, "embed", "--model", folder, "--json", "a", long)
+    assert found["tokens_left_out"] == [0, 82 - 24] and err.startswith("sentence 2 is too long")
+
+
+# --- tokens and answers ----------------------------------------------------------------------------------------------
+
+
+def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path):
+    folder = write(tmp_path / "f", bert(token_classes=3, pooler=False), wordpiece(UNKNOWN_FIRST), 5)
+    ids = [UNKNOWN_FIRST.index(token) for token in ("[CLS]", "a", "[UNK]", "bark", "##s", "[SEP]")]
+    hidden, linear = plain_bert(folder, ids, [0] * 6)
+    z = np.exp(linear(hidden[1:-1], "classifier"))
+    expected = z / z.sum(axis=1, keepdims=True)
+    found = PretrainedClassifier.load(folder).tokens("a zzz barks")
+    assert [token for token, *_ in found] == ["a", "zzz", "bark", "##s"]  # an unknown piece as it was typed
+    assert [label for _, label, _ in found] == [f"LABEL_{i}" for i in expected.argmax(axis=1)]
+    np.testing.assert_allclose([p for *_, p in found], expected.max(axis=1), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_and_no_answer(tmp_path, capsys, seed):
+    """By brute force; half of the seeds have a text without an answer."""
+    folder = write(tmp_path / "f", bert(span_head=True, pooler=False), wordpiece(), seed)
+    text = "a dog barks in london"
+    tokens = ["[CLS]", "where", "?", "[SEP]", "a", "dog", "bark", "##s", "in", "london", "[SEP]"]
+    hidden, linear = plain_bert(folder, [USUAL.index(token) for token in tokens], [0] * 4 + [1] * 7)
+    scores = np.exp(3 * linear(hidden, "qa_outputs"))
+    values = load_file(folder / "model.safetensors")
+    save_file({n: 3 * v if n.startswith("qa_outputs") else v for n, v in values.items()}, folder / "model.safetensors")
+    starts, ends = (scores / scores[[0, 4, 5, 6, 7, 8, 9]].sum(axis=0)).T
+    spans = {(s, e): starts[s] * ends[e] for s in range(4, 10) for e in range(s, 10)}
+    best, none = max(spans, key=spans.get), starts[0] * ends[0]
+    words = [(0, 1), (2, 5), (6, 11), (6, 11), (12, 14), (15, 21)]  # "barks" is never cut
+    span = text[words[best[0] - 4][0] : words[best[1] - 4][1]]
+    (found,), _ = said(capsys, "classify", "--pretrained", folder, "--json", "--question", "where ?", text)
+    assert found["best_span"]["answer"] == span
+    assert found["best_span"]["probability"] == pytest.approx(spans[best], abs=1e-5)
+    assert found["no_answer"] == pytest.approx(none, abs=1e-5)
+    answer, p = PretrainedClassifier.load(folder).answer("where ?", text)
+    assert (answer, p) == ("" if none > spans[best] else span, pytest.approx(max(none, spans[best]), abs=1e-5))
+    shown = call(capsys, "classify", "--pretrained", folder, "--question", "where ?", text)[1]
+    assert shown == f"{p:6.1%}  {answer or 'no answer'}\n"
+
+
+# --- sentences -------------------------------------------------------------------------------------------------------
+
+MODES = {
+    "cls": lambda h: h[0],
+    "mean": lambda h: h.mean(axis=0),
+    "max": lambda h: h.max(axis=0),
+    "mean_sqrt_len_tokens": lambda h: h.sum(axis=0) / len(h) ** 0.5,
+    "weightedmean": lambda h: np.arange(1, len(h) + 1) @ h / np.arange(1, len(h) + 1).sum(),
+    "lasttoken": lambda h: h[-1],
+}
+
+
+def listed(*kinds):
+    names = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds, 1))]
+    return [{"idx": i, "path": path, "type": f"x.y.{path[2:] or 'Transformer'}"} for i, path in enumerate(names)]
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+def test_each_pooling(tmp_path, mode, normalized):
+    """In the form of old files and of new ones, in a batch of different lengths."""
+    old = {"pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean"}
+    old |= {f"pooling_mode_{name}": name for name in ("mean_sqrt_len_tokens", "lasttoken")}
+    old["pooling_mode_weightedmean_tokens"] = "weightedmean"
+    kinds = ("Pooling", "Normalize") if normalized else ("Pooling",)
+    sentences = {"a zzz dog": ["a", "[UNK]", "dog"], "not bad ? a loud cat": ["not", "bad", "?", "a", "loud", "cat"]}
+    expected = []
+    for form in ({key: name == mode for key, name in old.items()}, {"pooling_mode": mode}):
+        folder = write(
+            tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST), modules=listed(*kinds), **{"1_Pooling__config": form}
+        )
+        for tokens in sentences.values():
+            ids = [UNKNOWN_FIRST.index(token) for token in ["[CLS]", *tokens, "[SEP]"]]
+            vector = MODES[mode](plain_bert(folder, ids, [0] * len(ids))[0])
+            expected.append(vector / np.linalg.norm(vector) if normalized else vector)
+        np.testing.assert_allclose(SentenceEncoder.load(folder).encode(list(sentences)), expected, atol=2e-5)
+        expected.clear()
+
+
+def test_two_poolings_a_dense_layer_a_prompt_and_lower_case(tmp_path, rng):
+    dense = {"in_features": 24, "out_features": 5, "activation_function": "torch.nn.modules.activation.Tanh"}
+    folder = write(
+        tmp_path / "f", bert(), wordpiece(), modules=listed("Pooling", "Dense", "Dropout"),
+        sentence_bert_config={"max_seq_length": 6, "do_lower_case": True},
+        config_sentence_transformers={"prompts": {"query": "not "}, "default_prompt_name": "query"},
+        **{"1_Pooling__config": {"pooling_mode": ["cls", "max"]}, "2_Dense__config": dense},
+    )  # fmt: skip
+    w, b = rng.normal(size=(5, 24)).astype("float32"), rng.normal(size=5).astype("float32")
+    save_file({"linear.weight": w, "linear.bias": b}, folder / "2_Dense" / "model.safetensors")
+    ids = [USUAL.index(token) for token in ("[CLS]", "not", "a", "dog", "bark", "[SEP]")]  # the end is cut off
+    hidden = plain_bert(folder, ids, [0] * 6)[0]
+    expected = np.tanh(w @ np.concatenate([hidden[0], hidden.max(axis=0)]) + b)
+    for place in (folder, tmp_path / "again"):
+        encoder = SentenceEncoder.load(place)
+        np.testing.assert_allclose(encoder.encode(["A dog barks"]), [expected], atol=1e-4)
+        encoder.model.save_pretrained(tmp_path / "again")  # with all that the folder says of its use
+
+
+ONLY = {"modules": listed("Pooling")}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"modules": listed("Pooling", "LSTM")}, r"modules\.json has a module LSTM, .*supported are Transformer, Pool"),
+        ({"modules": listed("Normalize")}, r"has Transformer, Normalize; expected Transformer, Pooling and then"),
+        ({"modules": [{"path": "../x", "type": "a.Transformer"}]}, r"names '\.\./x', expected the name of a folder"),
+        ({"modules": {}}, r"modules\.json has ; expected"),
+        ({"modules": [3]}, r"modules\.json is damaged: expected a list of modules"),
+        ({"1_Pooling__config": {"pooling_mode": "attention"}}, r"pooling_mode is \['attention'\]; supported are cls,"),
+        (ONLY | {"sentence_bert_config": {"transformer_task": "fill-mask"}}, "transformer_task is 'fill-mask', which"),
+        (ONLY | {"sentence_bert_config": {"max_seq_length": "9"}}, "max_seq_length must be at least 1, got '9'"),
+        ({"config_sentence_transformers": {"default_prompt_name": "q"}}, r"prompts has no text named 'q'"),
+        ({"2_Dense__config": {"use_residual": True}}, "use_residual is True, which is not supported"),
+        ({"2_Dense__config": {"activation_function": "torch.nn.Mish"}}, "activation_function is torch.nn.Mish; supp"),
+    ],
+)
+def test_modules_that_are_not_supported_are_named(tmp_path, files, message):
+    files = {"modules": listed("Pooling", "Dense"), "1_Pooling__config": {"pooling_mode": "mean"}, **files}
+    with pytest.raises(ValueError, match=message):
+        SentenceEncoder.load(write(tmp_path / "f", bert(), wordpiece(), **files))
+
+
+# --- generated text --------------------------------------------------------------------------------------------------
+
+
+def small(kind):
+    if kind == "gpt":
+        return GPT(GPTConfig(260, 32, 16, 4, 2, 12))
+    return Llama(LlamaConfig(260, 32, 16, 4, 2, num_layers=2, d_ff=12, tie_embeddings=True))
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch):
+    """After saving, and in a fine-tuned run and its merged folder."""
+    monkeypatch.chdir(tmp_path)
+    ends = {"eos_token_id": [0, 99], "pad_token_id": 7, "repetition_penalty": 1.2}
+    folder = write(tmp_path / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
+    load_any(folder).save_pretrained("saved")
+    (tmp_path / "text.txt").write_text("one two three " * 40)
+    train = ["train", "gpt", "--text", "text.txt", "--pretrained", "f", "--steps", "1", "--block-size", "8", "-q"]
+    assert cli.main([*train, "--out", "run"]) == 0
+    assert TextGenerator.load("run").end_ids == (0, 99)
+    runs.merge_as_pretrained("run", "merged")
+    for place in ("f", "saved", "merged"):
+        generator = PretrainedTextGenerator.load(place)
+        assert generator.end_ids == (0, 99) and generator.not_applied == ["repetition_penalty 1.2"]
+        assert json.loads((tmp_path / place / "generation_config.json").read_text()) == ends
+        assert json.loads((tmp_path / place / "config.json").read_text())["eos_token_id"] == 5
+
+
+def test_sampling_as_the_folder_says(tmp_path, capsys):
+    how = {"do_sample": True, "temperature": 0.5, "top_k": 3, "top_p": 0.9}
+    folder = write(tmp_path / "f", small("gpt"), bytewise(), generation_config={**how, "num_beams": 4})
+    given = ["--temperature", 0.5, "--top-k", 3, "--top-p", 0.9]
+    call_it = ["generate", "--pretrained", folder, "--json", "--max-new-tokens", 9, "one"]
+    asked, err = said(capsys, *call_it)
+    assert asked == said(capsys, *call_it, *given)[0] != said(capsys, *call_it, "--temperature", 1)[0]
+    assert err == "not applied here, from generation_config.json: num_beams 4\n"
+    (folder / "generation_config.json").write_text('{"do_sample": true, "top_p": 7}')
+    code, _, err = call(capsys, *call_it)
+    assert code == 2 and "generation_config.json: --top-p must lie in (0, 1], got 7" in err
+
+
+def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1}, "?"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    folder = write(tmp_path / "f", small("gpt"), words)
+    code, out, err = call(capsys, "generate", "--pretrained", folder)
+    assert (code, out) == (2, "") and "pass a TEXT to continue: this model cannot begin with a new line" in err
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_a_tied_weight_under_its_other_name(tmp_path, kind):
+    folder = write(tmp_path / "f", small(kind), bytewise())
+    before, path = load_any(folder).state_dict(), folder / "model.safetensors"
+    name = {"gpt": "transformer.wte.weight", "llama": "model.embed_tokens.weight"}[kind]
+    tensors = load_file(path)
+    save_file({"lm_head.weight" if n == name else n: values for n, values in tensors.items()}, path)
+    assert all(np.array_equal(values, before[n]) for n, values in load_any(folder).state_dict().items())
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
+    with pytest.raises(ValueError, match=f"missing {name}"):
+        load_any(folder)
+
+
+@pytest.mark.parametrize("name", ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"])
+def test_the_shared_table_of_a_t5_under_another_name(tmp_path, name):
+    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10)), np.random.default_rng(0))
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors[name] = tensors.pop("shared.weight")
+    save_file(tensors, tmp_path / "model.safetensors")
+    again = T5.from_pretrained(tmp_path).state_dict()
+    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
+
+
+def test_a_masked_language_model_whose_table_is_stored_in_its_head(tmp_path):
+    model = randomised(Bert(BertConfig(16, 24, 12, 3, 2, 10)), np.random.default_rng(0))
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    for ours, theirs in (("bert.embeddings.word_embeddings.weight", "weight"), ("cls.predictions.bias", "bias")):
+        tensors[f"cls.predictions.decoder.{theirs}"] = tensors.pop(ours)
+    save_file(tensors, tmp_path / "model.safetensors")
+    again = Bert.from_pretrained(tmp_path).state_dict()
+    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
+
+
+def test_a_t5_hides_no_token_of_a_text(tmp_path):
+    """Its padding is the id 0, and so is the unknown token of this tokenizer."""
+    model = T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=2, bos_id=1, pad_id=0))
+    folder = write(tmp_path / "f", model, wordpiece(UNKNOWN_FIRST), 2, generation_config={"eos_token_id": 4})
+    answers = TextToText.from_pretrained(folder)
+    assert answers.model.config.eos_id == 4
+    src = answers.encode("a zzz dog")
+    assert src.tolist() == [[1, 4, 0, 5, 2]]  # the tokenizer says how a text ends
+    shown = np.zeros(src.shape, bool)
+    memory = model.eval().encode(src, padding=shown)
+    logits = model.decode(np.array([[1]]), memory, src, padding=shown)[0, -1]
+    assert not np.allclose(memory, model.encode(src))
+    first = answers.tokenizer.decode([int(logits.argmax())])
+    assert answers.answer("a zzz dog", max_len=1) == first
+    (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
+    with pytest.raises(ValueError, match=r"eos_token_id is \[1, 2\], which is not supported; supported is one id"):
+        TextToText.from_pretrained(folder)
+
+
+# --- tokenizers ------------------------------------------------------------------------------------------------------
+
+
+def test_tokens_as_a_person_reads_them(tmp_path, capsys, monkeypatch):
+    from transformer_np import plots
+
+    tokenizer = PretrainedTokenizer(text=bytewise().to_str())
+    assert tokenizer.tokens("não são") == ["n", "ã", "o", " s", "ã", "o"]
+    assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
+    drawn = []
+    monkeypatch.setattr(plots, "attention", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    folder = write(tmp_path / "f", small("gpt"), bytewise())
+    assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
+    assert drawn[0][1] == drawn[0][2] == ["n", "ã", "o", " s", "ã", "o"]
+    pieces = tokenizers.Tokenizer(tokenizers.models.BPE({"▁": 0, "a": 1, "▁a": 2}, [("▁", "a")]))
+    pieces.pre_tokenizer, pieces.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
+    assert PretrainedTokenizer(text=pieces.to_str()).tokens("a a") == [" a", " a"]
+
+
+def test_a_padding_mask_for_plots(tmp_path, capsys, monkeypatch):
+    from transformer_np import plots
+
+    drawn = []
+    monkeypatch.setattr(plots, "attention", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    folder = write(tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST))
+    assert call(capsys, "plot", "attention", "--pretrained", folder, "a zzz", "-o", tmp_path / "a.png")[0] == 0
+    assert (drawn[0][0][..., 2] > 0).all()  # [UNK], whose id is that of the padding, is seen
+
+
+def test_an_id_beyond_the_table_names_the_tokenizer(tmp_path, capsys):
+    folder = write(tmp_path / "f", bert(num_classes=2), wordpiece([*USUAL, "extra"]))
+    for command in (["classify", "--pretrained"], ["embed", "--model"], ["plot", "attention", "--pretrained"]):
+        code, _, err = call(capsys, *command, folder, "an extra", *(["-o", tmp_path / "a.png"] * ("plot" in command)))
+        assert (
+            code == 2 and "tokenizer.json has the token 'extra' with the id 16, but the table of the model has" in err
+        )
+
+
+@pytest.mark.parametrize("older", [["vocab.txt"], ["vocab.json", "merges.txt"], ["tokenizer.model"]])
+def test_a_folder_with_an_older_tokenizer_says_how_to_make_the_new_one(tmp_path, older):
+    folder = write(tmp_path / "f", bert(), wordpiece())
+    (folder / "tokenizer.json").unlink()
+    for name in older:
+        (folder / name).write_text("x")
+    with pytest.raises(
+        FileNotFoundError, match=rf"only {' and '.join(older)}\. Make it .*from transformers import"
+    ) as e:
+        PretrainedTokenizer(folder)
+    assert str(folder) in str(e.value) and "save_pretrained" in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_pointer_of_git_lfs_is_named(tmp_path, capsys, name):
+    folder = write(tmp_path / "f", bert(num_classes=2), wordpiece())
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n")
+    code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
+    assert code == 2 and f"{name} is a Git LFS pointer, not the file itself: run `git lfs pull`" in err
+
+
+def test_a_panic_of_the_library_is_one_line(tmp_path, capfd):
+    for change in (
+        lambda data: data["model"]["vocab"].pop("Ġs"),
+        lambda data: data.update(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+        lambda data: data["model"]["merges"].append(["a", "漢"]),
+    ):
+        folder = write(tmp_path / "f", small("gpt"), bytewise())
+        data = json.loads((folder / "tokenizer.json").read_text())
+        change(data)
+        (folder / "tokenizer.json").write_text(json.dumps(data))
+        assert cli.main(["generate", "--pretrained", str(folder), "one"]) == 2
+        out, err = capfd.readouterr()
+        assert not out and len(err.splitlines()) == 1 and "tokenizer.json is damaged or not a tokenizer: " in err
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "[UNK]"))
+    folder = write(tmp_path / "f", small("gpt"), words)
+    assert cli.main(["generate", "--pretrained", str(folder), "one"]) == 2
+    assert "tokenizer.json cannot encode this text: WordLevel error: Missing [UNK]" in capfd.readouterr().err
+
+
+# --- decoding --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_top_p_keeps_just_enough_at_every_boundary_in_tenths(dtype):
+    from itertools import combinations_with_replacement
+
+    for count in (2, 3, 4):
+        for tenths in combinations_with_replacement(range(9, 0, -1), count):
+            if sum(tenths) == 10:
+                for kept in range(1, count):
+                    p = sum(tenths[:kept]) / 10
+                    found = sampling_distribution(np.log(np.array(tenths, dtype) / 10), top_p=p)
+                    assert np.count_nonzero(found) == kept, (tenths, p)
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-30])
+def test_a_temperature_near_0_takes_the_most_likely_token(temperature):
+    with np.errstate(all="raise"):
+        for dtype in ("float32", "float64"):
+            found = sampling_distribution(np.array([1.0, 3.0, 2.0], dtype), temperature)
+            np.testing.assert_array_equal(found, [0, 1, 0])

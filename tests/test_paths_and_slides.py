@@ -1,0 +1,244 @@
+"""The paths through the notebooks, and the slides of a teacher's copies."""
+
+import json
+import re
+import shutil
+import sys
+import types
+
+import pytest
+from shared import call
+from test_notebooks_as_used import run
+
+from transformer_np.homework import all_exercises
+from transformer_np.notebooks.paths import (
+    LAB,
+    LECTURE,
+    PATHS,
+    SESSION_MINUTES,
+    chosen,
+    exercise_minutes,
+    minutes,
+    path_notebooks,
+    reading_minutes,
+    sections,
+    stated_minutes,
+)
+from transformer_np.notebooks.slides import LINES, blocks, lines, slides
+from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
+
+TEXTS = {number(text): text for text in texts()}
+LEVELS = {name: exercise.difficulty for name, exercise in all_exercises().items()}
+each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
+
+
+def parts_of(name):
+    return path_notebooks(name, TEXTS, students_cells, LEVELS)
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def test_minutes_count_words_code_guesses_and_exercises():
+    cells = [
+        ("markdown", "word " * 300 + "**Guess.** What?\n\n**Try it.** Do.", []),
+        ("code", "x = 1\n# no\n\ny = 2\n" * 5, []),
+    ]
+    assert reading_minutes(cells) == pytest.approx(306 / 150 + 1 + 1, abs=0.02)
+    asked = [("markdown", "## Exercise 1 · Softmax\n\n## Exercise 2 · Count", []), ("code", 'check("softmax", f)', [])]
+    assert exercise_minutes(cells, LEVELS) == 2
+    assert exercise_minutes(asked, {"softmax": 3}) == 12 + 5 and exercise_minutes(asked, {}) == 10
+
+
+@each
+def test_a_notebook_states_its_minutes(text):
+    cells = teachers_cells(text)
+    assert stated_minutes(cells) in (None, minutes(cells, LEVELS))
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_fits_its_time_and_follows_the_lecture(name):
+    spent = {}
+    for part in parts_of(name):
+        spent[part.session] = spent.get(part.session, 0) + part.minutes
+    assert len(spent) == {"lecture": 1, "lab": 4}[name]
+    assert all(0.8 * SESSION_MINUTES < minutes <= SESSION_MINUTES for minutes in spent.values())
+    order = [number for number, _ in (LECTURE if name == "lecture" else [part for session in LAB for part in session])]
+    assert (
+        order.index("02") < order.index("01") < order.index("05")
+    )  # attention (§4) before positions (§6) and masks (§9)
+
+
+@pytest.mark.notebooks
+@pytest.mark.release
+@pytest.mark.parametrize("name", PATHS)
+def test_every_cell_of_a_path_runs(name, tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("ipywidgets")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("IPython.display.display", print)
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    monkeypatch.setattr("ipywidgets.interact", lambda *given, **widgets: None)
+    with matplotlib.rc_context({"backend": "agg"}):
+        for part in parts_of(name):
+            module = types.ModuleType("notebook")
+            monkeypatch.setitem(sys.modules, "notebook", module)
+            for kind, source, _ in part.cells:
+                if kind == "code":
+                    run(source, module)
+                    matplotlib.pyplot.close("all")
+
+
+def test_the_folder_of_a_path(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call(capsys, "start", "work", "--path", "lecture")
+    parts = parts_of("lecture")
+    assert code == 0 and all(f"{round(part.minutes)} min  {part.file}: " in out for part in parts)
+    names = {path.name for path in (tmp_path / "work").iterdir()}
+    assert names == {part.file for part in parts} | {"homework.py", "progress.json"}
+    for part in parts:
+        cells = json.loads((tmp_path / "work" / part.file).read_text(encoding="utf-8"))["cells"]
+        shown = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+        assert all(f"## {heading}\n" in shown + "\n" for heading, _ in part.times)
+        assert ".ipynb)" not in shown and "{{" not in shown
+
+
+TEXT = """# 01 · Title
+
+```python
+import math
+one = 1
+```
+
+## First
+
+```python
+two = one + 1
+```
+
+## Second
+
+```python
+unused = 5
+```
+
+## Third
+
+```python
+print(two)
+```
+"""
+
+
+def test_a_path_brings_the_cells_that_its_sections_need():
+    cells = read_cells(TEXT)
+    assert [heading for heading, _ in sections(cells)] == ["", "First", "Second", "Third"]
+    first, kept = chosen(cells, ("Third",))
+    assert [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
+    assert [heading for heading, _ in kept] == ["Third"]
+    assert chosen(cells, ("First", "Third"))[0] == first[:1]
+    with pytest.raises(LookupError, match="no section begins with 'Fourth'"):
+        chosen(cells, ("Fourth",))
+
+
+# --- slides -----------------------------------------------------------------------------------------------------------
+
+
+@each
+def test_every_heading_begins_a_slide(text):
+    cells = json.loads(teacher_copy(text))["cells"]
+    for cell in cells:
+        inside = re.sub(r"```.*?```|<details>.*?</details>", "", cell["source"], flags=re.DOTALL)
+        headings = re.findall(r"^#{1,3} ", inside, re.MULTILINE) if cell["cell_type"] == "markdown" else []
+        kind = cell["metadata"]["slideshow"]["slide_type"]
+        assert len(headings) == 0 or (len(headings) == 1 and kind in ("slide", "subslide") and inside.startswith("#"))
+    said = {
+        kind: [block for k, s, _ in teachers_cells(text) if k == kind for block in ([s] if k == "code" else blocks(s))]
+        for kind in ("code", "markdown")
+    }
+    made = "\n".join(cell["source"] for cell in cells)
+    assert all(block in made for blocks_of in said.values() for block in blocks_of)  # nothing is lost
+
+
+def test_what_is_shown_and_what_is_said():
+    prose = "# Title\n\nOne.\n\nTwo.\n\n$$x$$\n\n- a list\n\n## Next\n\nThree.\n\n**Guess.** What?\n\n"
+    cells = read_cells(prose + "```python\n1\n```\n\nFour.\n")
+    made = [(source.partition("\n")[0], more["slideshow"]["slide_type"]) for _, source, _, more in slides(cells)]
+    assert made == [
+        ("# Title", "slide"), ("One.", "-"), ("$$x$$", "-"), ("- a list", "-"), ("Two.", "notes"),
+        ("## Next", "slide"), ("Three.", "-"), ("**Guess.** What?", "-"), ("1", "-"), ("Four.", "-"),
+    ]  # fmt: skip
+    long = slides([("code", "x = 1\n" * 20, []), ("code", "y = 1\n" * 20, [])])
+    assert [cell[3]["slideshow"]["slide_type"] for cell in long] == ["slide", "subslide"]
+    assert lines("code", "x = 1\n" * 20) < LINES < 2 * lines("code", "x = 1\n" * 20)
+
+
+SHARE = ("02", "06")  # the others before a release
+REVEAL = """
+<style>.reveal .slides { width: 960px; height: 700px; position: relative; } section { display: none; width: 960px; }
+section.present { display: block; }</style>"""  # the layout of reveal.js, which comes from the network
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) not in SHARE)) for t in texts()]
+)
+def test_every_slide_fits_the_screen(text, tmp_path):
+    nbconvert = pytest.importorskip("nbconvert")
+    nbformat = pytest.importorskip("nbformat")
+    driver = browser(tmp_path)
+    stored = nbformat.read(text.parents[1] / f"{text.stem}.ipynb", 4)
+    outputs = {cell.source: cell.outputs for cell in stored.cells if cell.cell_type == "code"}
+    notebook = nbformat.reads(teacher_copy(text), 4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = outputs[cell.source]
+    page, _ = nbconvert.SlidesExporter().from_notebook_node(notebook)
+    page = re.sub(r"<script[^>]*src=.*?</script>|<link[^>]*>", "", page, flags=re.DOTALL).replace(
+        "</head>", REVEAL + "</head>"
+    )
+    (tmp_path / "slides.html").write_text(page, encoding="utf-8")
+    try:
+        driver.get((tmp_path / "slides.html").as_uri())
+        tall = driver.execute_async_script(MEASURE)
+    finally:
+        driver.quit()
+    assert len(tall) > 3 and [slide for slide in tall if slide["height"] > 700 or slide["width"] > 1280] == []
+    assert [slide for slide in tall if slide["size"] < 0.5] == []
+
+
+MEASURE = """
+const done = arguments[0], slides = [...document.querySelectorAll("section")].filter(s => !s.querySelector("section"));
+const found = [];
+(async () => {
+  for (const slide of slides) {
+    const above = slide.parentElement.closest("section");
+    [slide, above].forEach(s => s && s.classList.add("present"));
+    await new Promise(go => setTimeout(go, 400));
+    const box = slide.getBoundingClientRect();
+    const size = Number(slide.style.zoom || 1), text = slide.innerText.slice(0, 40);
+    found.push({height: box.height, width: box.width, size: size, text: text});
+    [slide, above].forEach(s => s && s.classList.remove("present"));
+  }
+  done(found);
+})();
+"""
+
+
+def browser(folder):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("the slides are measured in chromium with its chromedriver, which are not there")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for option in ("--headless=new", "--no-sandbox", "--window-size=1280,860", f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(option)
+    made = webdriver.Chrome(options=options, service=Service(driver))
+    made.set_script_timeout(120)
+    return made

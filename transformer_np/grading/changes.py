@@ -1,0 +1,77 @@
+"""What a grading changes in the table of the one before, and why."""
+
+from dataclasses import asdict
+
+from .report import number
+
+
+def summary(chosen, grades, rubric, rules):
+    """What the next grading needs to tell what it has changed, for JSON.
+
+    chosen: the Grades of the table; grades: {student: those of all attempts}; rules: what they depend on
+    """
+    rows = {}
+    for grade in chosen:
+        rows[grade.student] = {
+            "points": [grade.points(rubric), grade.extended_points(rubric)], "factor": grade.factor,
+            "parts": {part.title: rubric.points_for(part, grade.verdicts[part.exercise]) for part in rubric.parts},
+            "corrected": grade.corrected, "written": grade.written, "number": grade.number, "attempt": grade.attempt,
+            "all": [one.number for one in grades.get(grade.student, ())],
+            "time": grade.handed_in and grade.handed_in.isoformat(),
+        }  # fmt: skip
+    late = rubric.late and {key: str(value) for key, value in asdict(rubric.late).items()}
+    course = {"late": late, "attempts": rubric.attempts, "partial": rubric.partial}
+    worth = {part.title: [part.exercise, part.worth] for part in rubric.parts}
+    return {"rows": rows, "course": course, "worth": worth} | rules
+
+
+def changes(before, now):
+    """A line for everyone whose points have changed since the summary `before`, such as "ada 8.6 → 10.2: exercise relu
+    corrected"."""
+    lines = []
+    for student, row in now["rows"].items():
+        was = before["rows"].get(student)
+        if was is None:
+            lines.append(f"{student} {_points(row)}: new")
+        elif _points(row) != _points(was):
+            lines.append(f"{student} {_points(was)} → {_points(row)}: {'; '.join(_reasons(was, row, before, now))}")
+    return lines + [f"{student}: no row any more" for student in before["rows"] if student not in now["rows"]]
+
+
+def _points(row):
+    core, extended = row["points"]
+    return number(core) + (f" + {number(extended)}" if extended else "")
+
+
+def _reasons(was, row, before, now):
+    why = {}
+    if row["number"] != was["number"]:
+        attempt, attempts = row["attempt"]
+        new = "a new hand-in, " if row["number"] not in was["all"] else ""
+        why[f"{new}attempt {attempt} of {attempts} counts"] = None
+    for title in dict.fromkeys([*before["worth"], *now["worth"]]):
+        if was["corrected"].get(title) != row["corrected"].get(title):
+            why[f"{title} corrected in the roster"] = None
+        elif was["parts"].get(title) != row["parts"].get(title):
+            why |= dict.fromkeys(_reasons_for(title, before, now))
+    if was["written"] != row["written"]:
+        why["written answers"] = None
+    if was["factor"] != row["factor"]:
+        why["another time of hand-in" if was["time"] != row["time"] else "another deadline"] = None
+    return why or ["the course changed"]
+
+
+def _reasons_for(title, before, now):
+    """Why the points for a column are others."""
+    if title not in before["worth"] or title not in now["worth"]:
+        yield f"{title} {'added' if title in now['worth'] else 'left out'}"
+        return
+    exercise, worth = now["worth"][title]
+    if before["definitions"].get(exercise) != now["definitions"][exercise]:
+        yield f"exercise {exercise} corrected"
+    if before["worth"][title][1] != worth:
+        yield f"{title} counts {number(worth)}, not {number(before['worth'][title][1])}"
+    if before["package"] != now["package"]:
+        yield f"transformer-np {before['package'][0]} → {now['package'][0]}"
+    if before["limits"] != now["limits"]:
+        yield "other limits"

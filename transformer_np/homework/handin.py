@@ -1,0 +1,142 @@
+"""The files that a student has handed in: those that can hold answers. Links are never followed.
+
+Files that nobody wrote for the course are left out: hidden ones, caches, environments, a copy of this package.
+"""
+
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ENDINGS = (".py", ".ipynb")
+MOST_BYTES = 1 << 20  # of one file
+MOST_NOTEBOOK = 16 << 20  # of a notebook, whose outputs hold pictures
+MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
+MOST_ENTRIES = 10_000  # files and folders of any kind in one submission
+LEFT_OUT = ("__pycache__", "__MACOSX", "site-packages", "dist-packages", "node_modules")
+_OF_ENVIRONMENT = ("lib", "lib64", "bin", "include", "share", "scripts", "conda-meta", "pkgs", "envs")
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """files: {name relative to the folder: bytes}, of a notebook without its outputs
+    paths: {name: Path}; remarks: on the files that were skipped
+    """
+
+    files: dict
+    paths: dict = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def hand_in(path):
+    """The HandIn in a file or a folder. Links, special files and files beyond the limits are skipped with a remark."""
+    path = Path(path)
+    is_folder = path.is_dir() and not path.is_symlink()
+    root = path if is_folder else path.parent
+    found = walk(path) if is_folder else [(path, "it is a link" if path.is_symlink() else "")]
+    files, paths, remarks, total = {}, {}, [], 0
+    for file, problem in found:
+        if not problem and not file.name.endswith(ENDINGS):
+            continue
+        if len(files) + len(remarks) >= MOST_FILES:
+            remarks.append(f"only the first {MOST_FILES} files were read")
+            break
+        relative = file.relative_to(root).as_posix()
+        name = re.sub(r"[^ -~]", lambda sign: sign[0] if sign[0].isprintable() else "_", relative)
+        try:
+            if problem:
+                raise ValueError(problem)
+            content = content_of(file)
+            if name in files:
+                raise ValueError("another file has the same name but for characters that cannot be printed")
+            if total + len(content) > MOST_TOTAL:
+                raise ValueError(f"all files together are larger than {MOST_TOTAL >> 20} MiB")
+            total += len(content)
+            files[name], paths[name] = content, file
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
+            remarks.append(" ".join(f"{name} was skipped: {said}".split())[:300])
+    return HandIn(files, paths, tuple(remarks))
+
+
+def walk(folder):
+    """(path, "" or why it is skipped) of the files and links in a folder, the first MOST_ENTRIES."""
+    left, waiting = MOST_ENTRIES, [Path(folder)]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                entries = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            yield place, error.strerror or "it cannot be read"
+            continue
+        names = {entry.name for entry in entries}
+        without = _OF_ENVIRONMENT if names & {"pyvenv.cfg", "conda-meta"} else ()
+        folders = []
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in LEFT_OUT or entry.name.casefold() in without:
+                continue
+            left -= 1
+            if left < 0:
+                yield place, f"there are more than {MOST_ENTRIES} files and folders"
+                return
+            if entry.is_dir(follow_symlinks=False):
+                if not _is_this_package(entry.path):
+                    folders.append(Path(entry.path))
+            else:
+                linked = entry.is_symlink() and (entry.name.endswith(ENDINGS) or not entry.is_file())
+                yield Path(entry.path), "it is a link" if linked else ""
+        waiting += reversed(folders)
+
+
+def _is_this_package(folder):
+    return os.path.lexists(os.path.join(folder, "functional", "core.py"))
+
+
+def content_of(path):
+    """The bytes of a file, of a notebook without its outputs. OSError or ValueError if it cannot be an answer: a link,
+    a pipe, too large, in another encoding."""
+    kind = os.lstat(path).st_mode
+    if stat.S_ISLNK(kind) or not stat.S_ISREG(kind):
+        raise ValueError("it is a link" if stat.S_ISLNK(kind) else "it is not a regular file")
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    most = MOST_NOTEBOOK if path.name.endswith(".ipynb") else MOST_BYTES
+    with open(os.open(path, flags), "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it is larger than {most >> 20} MiB")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
+        raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
+    if path.name.endswith(".ipynb"):
+        content = without_outputs(content)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"its code is larger than {MOST_BYTES >> 20} MiB")
+    return content
+
+
+# --- notebooks -------------------------------------------------------------------------------------------------------
+
+
+def without_outputs(notebook):
+    """A notebook with nothing but its cells' kinds and texts: the same for every time that it is saved. The tests of
+    nbgrader are no code of the student's. ValueError if it is no notebook."""
+    try:
+        cells = [(str(cell["cell_type"]), cell["source"], _is_test(cell)) for cell in json.loads(notebook)["cells"]]
+        texts = [(kind, text if isinstance(text, str) else "".join(text), test) for kind, text, test in cells]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("it is not a notebook") from None
+    kept = [{"cell_type": "test" if test else kind, "source": text} for kind, text, test in texts]
+    return json.dumps({"cells": kept}).encode()
+
+
+def _is_test(cell):
+    """Whether a cell is a test of nbgrader's, not the student's code."""
+    about = cell.get("metadata", {}).get("nbgrader", {})
+    return about.get("grade", False) and not about.get("solution", False)
+
+
+def cells_of(notebook):
+    """[(number, kind, text)] of a notebook without outputs; all cells are counted, from 1."""
+    return [(n, cell["cell_type"], cell["source"]) for n, cell in enumerate(json.loads(notebook)["cells"], 1)]

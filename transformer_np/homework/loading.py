@@ -1,0 +1,189 @@
+"""Executing a student's files as Python or IPython would, and the definitions that they make.
+
+`check` does it in its own process, `grade` behind the walls.
+"""
+
+import __future__
+
+import ast
+import inspect
+import linecache
+import os
+import sys
+import time
+from dataclasses import dataclass
+from dis import get_instructions
+from functools import cache, partial
+from types import FunctionType, ModuleType
+
+from .judging.attempt import unwritten
+from .standins import of_notebook
+
+MOST_TRIED = 12  # definitions of one exercise
+_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+
+
+@dataclass
+class Definition:
+    """A value of an exercise's name. file, cell, line: where it gets it, the last two None if unknown; module: of the
+    file"""
+
+    file: str
+    cell: int | None
+    line: int | None
+    value: object = None
+    module: str = ""
+
+
+def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit)):
+    """Execute the pieces of a file: (its module, {exercise: its Definitions, in order}, the first exception or None).
+
+    name: relative to the hand-in's folder; names: of the exercises; skipped: names that are missing because the
+    course's own cells are not run, which is no mistake. After an exception the other cells of a notebook go on.
+    """
+    in_notebook = name.endswith(".ipynb")
+    module, is_new = _module(name, path)
+    if not is_new:  # another file has imported it
+        lines = {exercise: line for piece in pieces for exercise, line in piece["lines"].items()}
+        defined = [n for n in names if n in vars(module)]
+        last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
+        return module, last, None
+    space, found, first, flags = vars(module), {}, None, 0
+    space.update(of_notebook() if in_notebook else {})
+    for piece in pieces:
+        before, error = {n: space.get(n, space) for n in names}, None
+        try:
+            flags |= _run(piece, path, space, flags, in_notebook)
+        except caught as raised:
+            error = raised
+        for n in names:
+            if n in space and space[n] is not before[n] and n not in piece["own"]:
+                here = Definition(name, piece["cell"], piece["lines"].get(n), space[n], module.__name__)
+                found.setdefault(n, []).append(here)
+        if error is None:
+            continue
+        if not in_notebook:
+            return module, found, error
+        if type(error).__name__ == "LibrarySolution" and piece["lines"].keys() <= found.keys():
+            skipped = {*skipped, *_bound(piece["code"])}  # it compares with the library, which is not here
+        elif not (piece["course"] or (isinstance(error, NameError) and error.name in skipped)):
+            first = first or error
+    return module, found, first
+
+
+def _module(name, path):
+    """(module, whether it is new) for a file. Only a .py file can be imported by others."""
+    short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
+    if name.endswith(".ipynb"):
+        module = ModuleType("__main__")
+        module.__file__ = str(path)
+        return module, True
+    folder = os.path.dirname(os.path.abspath(path))
+    if folder not in sys.path:
+        sys.path.append(folder)
+    for known in (sys.modules.get(short), sys.modules.get(short.rpartition(".")[2])):
+        file = getattr(known, "__file__", None)
+        if file and os.path.abspath(file) == os.path.abspath(path):
+            return known, False
+    if short in sys.modules or short in sys.stdlib_module_names:
+        short = f"submission.{short}"
+    module = ModuleType(short)
+    module.__file__ = str(path)
+    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
+    sys.modules[short] = module
+    return module, True
+
+
+def _run(piece, path, space, flags, in_notebook):
+    """Execute a piece; returns the flags of its imports from __future__, which hold for those that follow."""
+    title, code = str(path), piece["code"]
+    if code is None:
+        with open(path, "rb") as file:
+            code = file.read()
+    if piece["cell"] is not None:
+        title = f"{path}, cell {piece['cell']}"
+        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
+    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if in_notebook else 0
+    compiled = compile(code, title, "exec", flags, dont_inherit=True)
+    if compiled.co_flags & inspect.CO_COROUTINE:
+        _loop().run_until_complete(eval(compiled, space))
+    else:
+        exec(compiled, space)
+    return compiled.co_flags & _FUTURE
+
+
+def _bound(code):
+    """The names that some code gives a value."""
+    return {
+        node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+@cache
+def _loop():
+    """The event loop of all cells. It needs no sockets, which the walls refuse."""
+    import asyncio
+
+    class Waiting:
+        def select(self, seconds):
+            time.sleep(min(seconds or 0, 60))
+            return []
+
+    class Loop(asyncio.BaseEventLoop):
+        _selector = Waiting()
+
+        def _process_events(self, events):
+            pass
+
+        def _write_to_self(self):
+            pass
+
+    return Loop()
+
+
+# --- which definitions count -----------------------------------------------------------------------------------------
+
+
+def ranked(found, name, parts, modules):
+    """The Definitions of an exercise that may be its answer, in the order in which they count.
+
+    found: {exercise: its Definitions} for every file, in order; modules: the names of the student's own modules. Of a
+    file the last definition comes first. A stub, a function that is imported from elsewhere, and a value that cannot be
+    called count only where there is nothing else.
+    """
+    every = []
+    for of_file in found:
+        for one in reversed(of_file.get(name, ())):
+            at = next((i for i, other in enumerate(every) if one.value is other.value), None)
+            if at is None:
+                every.append(one)
+            elif getattr(one.value, "__module__", None) == one.module:  # the others have imported it
+                every[at] = one
+    callables = [one for one in every if callable(one.value)]
+    own = [one for one in callables if is_own(one.value, modules)]
+    written = [one for one in own if not is_unwritten(one.value, parts)]
+    return written or own[:1] or callables[:1] or every[:1]
+
+
+def is_own(value, modules):
+    """Whether a function or class is the student's; True for other values, such as a ufunc."""
+    while isinstance(value, partial):
+        value = value.func
+    return not isinstance(value, FunctionType | type) or value.__module__ in modules
+
+
+def is_unwritten(value, parts=()):
+    """Whether the body of a function, or of every method to write, is empty or says that it is not implemented."""
+    if isinstance(value, type) and parts:
+        return all(is_unwritten(vars(value).get(part)) for part in parts)
+    code = getattr(value, "__code__", None)
+    if value is None or unwritten(value) is not None:
+        return True
+    if code is None or code.co_names != ("NotImplementedError",) or code.co_nlocals > _arguments(code):
+        return False
+    return not any("JUMP" in one.opname or "STORE" in one.opname for one in get_instructions(code))
+
+
+def _arguments(code):
+    stars = [code.co_flags & flag for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)]
+    return code.co_argcount + code.co_kwonlyargcount + sum(map(bool, stars))

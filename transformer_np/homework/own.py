@@ -1,0 +1,166 @@
+"""A teacher's own exercises: the files of a folder, executed within a time limit, and the lists EXERCISES in them."""
+
+import ast
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from .exercise import Exercise, Result
+from .judging.attempt import crash_of, files_of_the_teacher
+from .limit import Stopped, TimeLimit
+
+PACKAGE = f"{__package__}.sheets.own"  # the package that a teacher's files are loaded into
+
+
+class ExercisesError(ValueError):
+    """A folder of exercises cannot be used; the message names the file and the line."""
+
+
+def loaded(folder, limit=None):
+    """[(Exercise, its file), …] of a folder. Raises ExercisesError if a file cannot be imported, does not end within
+    the TimeLimit, or has an EXERCISES that is no list of usable exercises."""
+    if not folder.is_dir():
+        raise NotADirectoryError(f"there is no folder {folder} with exercises")
+    package = ModuleType(PACKAGE)
+    package.__path__ = [str(folder)]
+    sys.modules[PACKAGE] = package
+    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        found = [(exercise, file) for file in _files(folder) for exercise in _exercises_of(file, limit or TimeLimit())]
+    finally:
+        sys.dont_write_bytecode = write
+    files_of_the_teacher.update(
+        getattr(module, "__file__", "") for name, module in sys.modules.items() if name.startswith(f"{PACKAGE}.")
+    )
+    places = {}
+    for exercise, file in found:
+        places.setdefault(exercise.name, []).append(place_in(file, exercise.name))
+    if twice := [f"{name} ({' and '.join(of)})" for name, of in sorted(places.items()) if len(of) > 1]:
+        raise ExercisesError(f"exercises that are in {folder} twice: {', '.join(twice)}")
+    return found
+
+
+def behind(files, folder):
+    """{name relative to the folder: bytes} of these files, of what they import from the folder, and of other files in
+    it that they name in a text, such as "words.txt"."""
+    found, waiting = {}, list(files)
+    while waiting:
+        file = waiting.pop()
+        name = file.relative_to(folder).as_posix()
+        if name not in found:
+            found[name] = file.read_bytes()
+            waiting += _used_by(ast.parse(found[name]), file, folder) if file.suffix == ".py" else ()
+    return found
+
+
+def _used_by(tree, file, folder):
+    for node in ast.walk(tree):
+        paths = []
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith(f"{PACKAGE}.")):
+            base = file.parents[node.level - 1] if node.level else folder
+            module = base.joinpath(*(node.module or "").removeprefix(f"{PACKAGE}.").split("."))
+            for path in (module, *(module / alias.name for alias in node.names)):
+                paths += path.with_name(f"{path.name}.py"), path / "__init__.py"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w./ -]+", node.value):
+            paths = [folder / node.value, *(place / node.value for place in folder.iterdir() if place.is_dir())]
+        yield from (path for path in paths if path.is_file() and path.resolve().is_relative_to(folder))
+
+
+def forget():
+    """Forget the files that are loaded."""
+    for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+    files_of_the_teacher.clear()
+
+
+@contextmanager
+def lines_shown():
+    """Inside the block, what is shown of a crash includes the teacher's lines, which students do not see."""
+    hidden = set(files_of_the_teacher)
+    files_of_the_teacher.clear()
+    try:
+        yield
+    finally:
+        files_of_the_teacher.update(hidden)
+
+
+def place_in(file, name):
+    """ "center.py, line 33": where an exercise stands in a file, or else the list EXERCISES."""
+    line = 1
+    for node in ast.walk(ast.parse(Path(file).read_bytes())):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            line = node.lineno if any(getattr(to, "id", "") == "EXERCISES" for to in targets) else line
+        if isinstance(node, ast.Call) and any(
+            word.arg == "reference" and getattr(word.value, "id", "") == name for word in node.keywords
+        ):
+            line = node.lineno
+            break
+    return f"{Path(file).name}, line {line}"
+
+
+def _files(folder):
+    """The files with exercises; a student's file in the same folder does not count."""
+    return [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
+
+
+def _exercises_of(file, limit):
+    try:
+        with limit(file.name):
+            module = import_module(f"{PACKAGE}.{file.stem}")
+    except Stopped as stopped:
+        raise ExercisesError(f"{file.name} does not end: {stopped}\n{stopped.trace}".rstrip()) from None
+    except (Exception, SystemExit) as error:
+        crash = crash_of(error)
+        lines = f"\n{crash.trace}" if crash.trace else ""
+        raise ExercisesError(f"{file.name} cannot be imported. {crash.kind}: {crash.text}{lines}") from None
+    found = getattr(module, "EXERCISES", ())
+    if not isinstance(found, list | tuple):
+        raise ExercisesError(f"{place_in(file, '')}: EXERCISES must be a list of Exercise, got {_shown(found)}")
+    for number, exercise in enumerate(found):
+        if not isinstance(exercise, Exercise):
+            what = f"EXERCISES[{number}] must be an Exercise, got {_shown(exercise)}"
+            raise ExercisesError(f"{place_in(file, '')}: {what}")
+        name = getattr(exercise.reference, "__name__", "")
+        for wrong in _wrong_fields(exercise):
+            raise ExercisesError(f"{place_in(file, name)}: {name or f'EXERCISES[{number}]'}: {wrong}")
+    return found
+
+
+def _wrong_fields(exercise):
+    """The fields that nothing can be done with, one sentence each; `verify` finds what can be better."""
+    reference, kinds = exercise.reference, {"cases": "cases(rng)", "answer": "a right answer", "drive": "a function"}
+    if not callable(reference) or not getattr(reference, "__name__", "").isidentifier():
+        yield f"reference must be a function or a class with a name, got {_shown(reference)}"
+        return
+    for name, meaning in kinds.items():
+        if not callable(getattr(exercise, name)):
+            yield f"{name} must be a function, {meaning}, got {_shown(getattr(exercise, name))}"
+    if exercise.view is not None and not callable(exercise.view):
+        yield f"view must be a function, got {_shown(exercise.view)}"
+    if not _all_are(Result, exercise.results):
+        yield f"results must be a tuple of Result, (Result('y', 'B T D'),), got {_shown(exercise.results)}"
+    if not isinstance(exercise.mistakes, Mapping):
+        yield f"mistakes must be a text or a dict, got {_shown(exercise.mistakes)}"
+    if not isinstance(exercise.place, int | float):
+        yield f"place must be a number, got {_shown(exercise.place)}"
+    for name in ("section", "chapter"):
+        if not isinstance(getattr(exercise, name), str):
+            yield f"{name} must be a text, got {_shown(getattr(exercise, name))}"
+    if not _all_are(str, exercise.parts):
+        yield f"parts must be a tuple of names of methods, ('forward',), got {_shown(exercise.parts)}"
+    elif missing := [part for part in exercise.parts if not hasattr(reference, part)]:
+        yield f"parts names {missing[0]}, which {exercise.name} does not have"
+
+
+def _all_are(kind, things):
+    return isinstance(things, list | tuple) and all(isinstance(thing, kind) for thing in things)
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]} …"

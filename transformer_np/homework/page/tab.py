@@ -1,0 +1,161 @@
+"""The homework in a browser tab: what the page's worker calls. Text in, JSON out.
+
+Each exercise has a text of its own, a module that sees no import or helper of the others. It may call the answers of
+the other exercises by their names, as in homework.py, where all texts are one file.
+"""
+
+import json
+import linecache
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ..judging.words import wrapped
+from ..limit import GRACE, TimeLimit
+from ..path import all_exercises, use_exercises
+from ..stubs import imports, stub
+from ..submission import Checks, LoadError, load
+from .split import answers_in, bound_by, free_names, parsed
+
+FILE = "homework.py"
+OTHERS = Path("others")  # the folder of the files with the other exercises' texts
+
+
+class ToldLimit(TimeLimit):
+    """A TimeLimit that tells the page when a student's code begins and ends: code in C that does not return is ended by
+    the page, with the whole worker. tell: called with the seconds until then, and with 0"""
+
+    def __init__(self, seconds, tell):
+        super().__init__(seconds)
+        self.tell = tell
+
+    @contextmanager
+    def __call__(self, what):
+        self.tell(self.seconds + GRACE)
+        try:
+            with super().__call__(what) as over:
+                yield over
+        finally:
+            self.tell(0)
+
+
+def begin(folder_of_teacher=None):
+    """Prepare Python for the students' code, once per worker."""
+    use_exercises(folder_of_teacher)
+    ours = ("RepodataPackagesFinder", "UnvendoredStdlibFinder")  # their advice on `import torch` helps nobody here
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ not in ours]
+
+
+def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
+    """Check the answer to an exercise as `homework check` does  ->  JSON.
+
+    texts: JSON, {exercise: its text}, of those that the student has begun
+    """
+    texts, limit = json.loads(texts), ToldLimit(seconds, tell)
+    _write(FILE, texts[name])
+    try:
+        submission = _submission(name, texts, limit)
+    except LoadError as error:
+        line = _last_line(error.crash.trace)
+        return _said(str(error), "cannot be imported", False, line=line, remarks=_remarks(name, texts))
+    checks = Checks(submission, seed, limit)
+    standing = checks.of(name)
+    verdict = standing.verdict
+    return _said(
+        wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
+        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
+        remarks=_remarks(name, texts),
+    )  # fmt: skip
+
+
+def _said(text, outcome, passed, **more):
+    return json.dumps({"text": text, "outcome": outcome, "passed": passed, **more})
+
+
+def _last_line(text):
+    """The last line of the student's file that a text names, or None."""
+    at = text.rfind(f'File "{FILE}", line ')
+    number = text[at:].split("line ", 1)[1].split(",")[0].split("\n")[0] if at >= 0 else ""
+    return int(number) if number.isdecimal() else None
+
+
+# --- answers that call each other -------------------------------------------------------------------------------------
+
+
+def _submission(name, texts, limit):
+    """The Submission with the answer to an exercise, and the answers that it calls, each from a module of its own."""
+    own = load(FILE, limit)
+    answers, definitions, modules = dict(own.answers), dict(own.definitions), list(own.modules)
+    for other in _called(name, texts):
+        begin = default(all_exercises()[other])
+        try:
+            loaded = load(_write(OTHERS / f"{other}.py", texts.get(other) or begin), limit)
+        except LoadError:  # it counts as not started
+            loaded = load(_write(OTHERS / f"{other}.py", begin))
+        modules += loaded.modules
+        if other in loaded.answers and other not in answers:
+            answers[other], definitions[other] = loaded.answers[other], loaded.definitions[other]
+    for module in modules:
+        for other, answer in answers.items():
+            vars(module).setdefault(other, answer)
+    return replace(own, answers=answers, definitions=definitions, modules=tuple(modules))
+
+
+def default(exercise):
+    """The text that a student begins with."""
+    text = stub(exercise)
+    head = imports([exercise], {exercise.name: text}).replace("  # noqa: F401", "")
+    return f"{head}\n\n{text}".lstrip()
+
+
+def _called(name, texts):
+    """The other exercises whose names a text reads, and those that theirs read."""
+    found, left = [], [name]
+    while left:
+        text = texts.get(left.pop()) or ""
+        new = [n for n in all_exercises() if n in free_names(text) and n != name and n not in found]
+        found += new
+        left += new
+    return found
+
+
+def _write(path, text):
+    path = Path(path)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode("utf-8", "replace"))
+    linecache.cache.pop(str(path), None)  # a file may keep its size and, in a browser, its time
+    return path
+
+
+# --- one file from all texts ------------------------------------------------------------------------------------------
+
+
+def _remarks(name, texts):
+    """Sentences on what will be different in homework.py, where all texts are one file."""
+    own, found = bound_by(texts[name]), []
+    if any("from __future__" in line for line in texts[name].splitlines()):
+        found.append(f"{FILE} cannot contain `from __future__` below its beginning: remove this line.")
+    for other, text in texts.items():
+        if other == name:
+            continue
+        theirs = bound_by(text)
+        twice = [n for n in own if n in theirs and own[n] != theirs[n]]
+        twice += [other] if other in own and other not in theirs else []
+        if twice:
+            found.append(
+                f"{' and '.join(twice)}: {name} and {other} define this differently. In {FILE} the definition that "
+                "comes last counts for both: give one of them another name."
+            )
+    return found
+
+
+def examine(texts):
+    """{exercise: why its text is not Python}, as JSON, for those of a JSON {exercise: text} that are not."""
+    problems = {name: parsed(text)[1] for name, text in json.loads(texts).items()}
+    return json.dumps({name: problem for name, problem in problems.items() if problem})
+
+
+def opened(text):
+    """The texts of the exercises in a student's file, as JSON {exercise: text}."""
+    return json.dumps(answers_in(text, {name: default(exercise) for name, exercise in all_exercises().items()}))

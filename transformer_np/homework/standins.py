@@ -1,0 +1,186 @@
+"""What stands for a notebook's surroundings where nobody is looking: the shell, displays, sliders, pictures, bars."""
+
+import builtins
+import os
+import sys
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+
+class Nothing:
+    """Any value: it can be called, indexed and computed with, and does nothing; a progress bar goes through what it is
+    given. results: of the next loop over it
+    """
+
+    def __init__(self, results=(), *of_class):
+        self._results = () if of_class else results  # of a class that inherits from one: it is nothing, too
+
+    def __call__(self, *args, **kwargs):
+        only = args[0] if len(args) == 1 and not kwargs else None
+        return only if callable(only) and not isinstance(only, Nothing) else self  # a decorator leaves its function
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _WITH_RESULTS.get(name, self)
+
+    def __iter__(self):
+        return iter(self._results)
+
+    def __getitem__(self, key):
+        return self
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def __str__(self):
+        return ""
+
+    def __float__(self):
+        return 0.0
+
+    def __format__(self, how):
+        return ""
+
+    def __int__(self):
+        return 0
+
+    def _computed(self, *_):
+        return self
+
+    def _compared(self, _):
+        return False
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _computed
+    __neg__ = __pow__ = __floordiv__ = __mod__ = __round__ = _computed
+    __lt__ = __le__ = __gt__ = __ge__ = _compared
+
+
+class Output(list):
+    """The lines of a shell command that nobody has run: each is empty."""
+
+    s = n = p = ""
+
+    def __getitem__(self, key):
+        return "" if isinstance(key, int) else Output()
+
+
+def _subplots(rows=1, columns=1, *, nrows=0, ncols=0, **_):
+    shape = tuple(size for size in (nrows or rows, ncols or columns) if size > 1)
+    axes = np.full(shape, Nothing(), object)
+    return Nothing(), axes if shape else axes[()]
+
+
+_WITH_RESULTS = {
+    "tqdm": lambda iterable=(), *_, **__: Nothing(iterable), "trange": lambda *limits, **_: Nothing(range(*limits)),
+    "subplots": _subplots, "plot": lambda *_, **__: [Nothing()],
+    "hist": lambda *_, **__: (Nothing(), Nothing(), Nothing()),
+}  # fmt: skip
+
+
+class Shell(Nothing):
+    """In place of IPython's shell: magics and shell commands do nothing, but for `%time`, which executes its line."""
+
+    def __init__(self, space):
+        super().__init__()
+        self.user_ns = space
+
+    def run_line_magic(self, name, line="", *_):
+        if name in ("time", "prun") and line.strip():
+            exec(line.lstrip(), self.user_ns)
+        return Output() if name in ("sx", "system") else Nothing()
+
+    def getoutput(self, *_):
+        return Output()
+
+    def system(self, *_):
+        return None
+
+
+def stand_in(package, name):
+    """A name of IPython, ipywidgets, matplotlib or tqdm."""
+    if package == "IPython" and name == "get_ipython":
+        return _shell
+    return getattr(Nothing(), name)
+
+
+def _shell():
+    """The shell of the cell that calls this."""
+    return Shell(sys._getframe(1).f_globals)
+
+
+def leave(*_):
+    raise SystemExit
+
+
+def of_notebook():
+    """{name: value} of what every cell finds."""
+    return {"get_ipython": _shell, "display": Nothing(), "exit": leave, "quit": leave, "In": [""], "Out": {}}
+
+
+def unchecked(*args, **kwargs):
+    """In place of `check` while a file is loaded."""
+    return SimpleNamespace(passed=True, core=True, outcome="", message="", misconception=None, share=0.0, seed=None)
+
+
+def give_exit():
+    """Let `exit` and `quit` end a program where Python has not made them."""
+    builtins.exit = builtins.quit = leave
+
+
+class _Package(ModuleType):
+    __path__ = ()
+    __file__ = None
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return stand_in(self.__name__.partition(".")[0], name)
+
+
+class _Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        from importlib.machinery import ModuleSpec
+
+        wanted = name.partition(".")[0] in ("IPython", "ipywidgets")
+        return ModuleSpec(name, _Finder, is_package=True) if wanted else None
+
+    @staticmethod
+    def create_module(spec):
+        return _Package(spec.name)
+
+    @staticmethod
+    def exec_module(module):
+        pass
+
+
+@contextmanager
+def unseen():
+    """Inside the block, nothing is shown: IPython and its widgets are stand-ins, pictures are drawn for no screen, and
+    progress bars are silent. The library may import matplotlib and tqdm, so these stay."""
+
+    def found():
+        return [name for name in sys.modules if name.partition(".")[0] in ("IPython", "ipywidgets")]
+
+    before, environment = {name: sys.modules.pop(name) for name in found()}, os.environ.copy()
+    os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
+    sys.meta_path.insert(0, _Finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_Finder)
+        for name in found():
+            del sys.modules[name]
+        sys.modules.update(before)
+        for name in quiet:
+            os.environ.pop(name, None)
+        os.environ |= {name: environment[name] for name in quiet if name in environment}

@@ -1,0 +1,185 @@
+"""Paths through the notebooks for a course: sections in the order of the lecture, and the minutes that they take.
+
+A path is a folder with one notebook for each group of sections. Sections that a path leaves out may define what a later
+one uses; those cells come first, under a heading of their own.
+"""
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+SESSION_MINUTES = 90
+EXERCISE_MINUTES = {1: 5, 2: 8, 3: 12}  # by the difficulty of the function to write
+TRY_MINUTES = 2
+
+# (notebook, the beginnings of its sections), in the order of the lecture notes: attention (§4) before positions (§6).
+LECTURE = (
+    ("00", ("Why not", "The whole")),
+    ("02", ("The idea", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Why $")),
+    ("03", ("1 ·", "3 ·", "4 ·")),
+    ("01", ("3 ·", "4 ·")),
+    ("04", ("1 ·", "5 ·")),
+    ("05", ("1 ·", "6 ·", "7 ·")),
+    ("07", ("Shifted", "Teacher", "Decoding", "Cross-attention")),
+)
+ALL = ("",)
+LAB = (
+    (("02", ALL), ("03", ALL)),
+    (("01", ALL), ("04", ("1 ·", "2 ·", "3 ·", "5 ·", "6 ·", "8 ·", "Exercise"))),
+    (("05", ALL), ("07", ("Shifted", "Teacher", "The loss", "Training", "Does it", "Decoding", "Exercise 1"))),
+    (("06", ("1 ·", "2 ·", "3 ·", "4 ·", "5 ·", "6 ·", "8 ·", "Exercises")),),
+)
+PATHS = {"lecture": (LECTURE,), "lab": LAB}
+
+LEFT_OUT = "## From the sections left out\n\nRun these cells: the sections below use them."
+
+_SECTION = re.compile(r"^(?=## )", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\(\w+\.ipynb\)")
+_TRAINS = re.compile(r"\b(\w+)\.(?:fit|train|backward|step)\(")
+_CHECK = re.compile(r"\bcheck\(\s*\"(\w+)\"")
+
+
+def reading_minutes(cells):
+    """The minutes to read and run cells: 150 words or 10 lines of code a minute, and one for each guess."""
+    prose = _prose(cells)
+    plain = re.sub(r"\$\$.*?\$\$|```.*?```|<details>.*?</details>", "", prose, flags=re.DOTALL)
+    words = len(re.findall(r"[A-Za-z]{2,}", plain))
+    code = [line.strip() for kind, source, *_ in cells if kind == "code" for line in source.splitlines()]
+    lines = sum(1 for line in code if line and not line.startswith("#"))
+    return words / 150 + lines / 10 + prose.count("**Guess")
+
+
+def exercise_minutes(cells, difficulties):
+    """The minutes for the exercises of cells: 5, 8 or 12 by their difficulty, 2 for each "Try it".
+
+    difficulties: {name of a function: 1, 2 or 3}; an exercise that asks for none of them counts as 1
+    """
+    prose = _prose(cells)
+    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)} & set(
+        difficulties
+    )
+    asked = [EXERCISE_MINUTES[difficulties[name]] for name in names]
+    headings = len(re.findall(r"^## Exercise(?!s)", prose, re.MULTILINE))
+    bold = len(re.findall(r"\*\*Exercise[ .:]|\*\*(?:Write|Count|Compute) it", prose))
+    other = max(headings, bold) - len(asked)
+    return sum(asked) + max(0, other) * EXERCISE_MINUTES[1] + prose.count("**Try it") * TRY_MINUTES
+
+
+def minutes(cells, difficulties):
+    """(reading, exercises), both to five minutes."""
+    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells, difficulties)))
+
+
+def stated_minutes(cells):
+    """What a notebook says of itself, "*30 minutes, and 15 for the exercises"; None if it says nothing."""
+    found = re.search(r"^\*(\d+) minutes(?:, and (\d+) for the exercises)?", _prose(cells), re.MULTILINE)
+    return found and (int(found[1]), int(found[2] or 0))
+
+
+def _prose(cells):
+    return "\n".join(source for kind, source, *_ in cells if kind == "markdown")
+
+
+def sections(cells):
+    """[(heading, cells)] of a notebook; the first has what comes before the first heading of level 2."""
+    found = [("", [])]
+    for kind, source, tags in cells:
+        if kind == "code":
+            found[-1][1].append((kind, source, tags))
+            continue
+        for part in _SECTION.split(source):
+            if part.startswith("## "):
+                found.append((part[3:].partition("\n")[0], []))
+            if part.strip():
+                found[-1][1].append((kind, part.strip("\n"), tags))
+    return found
+
+
+def chosen(cells, beginnings):
+    """The sections whose heading has one of these beginnings, and the code cells before them that they need.
+
+    Raises LookupError for a beginning that no heading has.
+    """
+    parts, kept, before = sections(cells), [], []
+    for beginning in beginnings:
+        if not any(heading.startswith(beginning) for heading, _ in parts):
+            raise LookupError(f"no section begins with {beginning!r}")
+    for heading, inside in parts:
+        if heading and heading.startswith(tuple(beginnings)):
+            kept.append((heading, inside))
+        else:
+            before += [(len(kept), cell) for cell in inside if cell[0] == "code"]
+    needed = _loads(cell for _, inside in kept for cell in inside)
+    first = []
+    for place, cell in reversed(before):
+        trained = set(_TRAINS.findall(cell[1]))
+        if place < len(kept) and (_stores([cell]) | trained) & needed:
+            first.insert(0, cell)
+            needed |= _loads([cell])
+    return first, kept
+
+
+def _loads(cells):
+    return {node.id for node in _nodes(cells) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _stores(cells):
+    found = set()
+    for cell in cells:
+        for node in ast.parse(cell[1]).body:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    found.add(inner.id)
+                elif isinstance(inner, ast.Import | ast.ImportFrom):
+                    found |= {(name.asname or name.name).partition(".")[0] for name in inner.names}
+                elif isinstance(inner, ast.FunctionDef | ast.ClassDef):
+                    found.add(inner.name)
+    return found
+
+
+def _nodes(cells):
+    return (node for kind, source, *_ in cells if kind == "code" for node in ast.walk(ast.parse(source)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A notebook of a path. times: [(heading, minutes)] of its sections"""
+
+    session: int
+    file: str
+    text: Path
+    cells: list
+    times: list
+
+    @property
+    def minutes(self):
+        return sum(spent for _, spent in self.times)
+
+
+def path_notebooks(name, texts, cells_of, difficulties):
+    """The parts of a path; the minutes of the exercises count in the lab only.
+
+    texts: {number: text file}; cells_of: a function of a text file that gives its cells as a reader sees them
+    """
+    made, sessions = [], PATHS[name]
+    for session, groups in enumerate(sessions, 1):
+        for place, (number, beginnings) in enumerate(groups, 1):
+            cells = cells_of(texts[number])
+            first, kept = chosen(cells, beginnings)
+            times = [
+                (heading, reading_minutes(inside) + exercise_minutes(inside, difficulties) * (name == "lab"))
+                for heading, inside in kept
+            ]
+            prefix, where = f"{place}", f"Part {place} of {len(groups)}"
+            if len(sessions) > 1:
+                prefix, where = f"{session}_{place}", f"Session {session} of {len(sessions)}, part {place}"
+            title = next(source for kind, source, _ in cells if kind == "markdown").partition("\n")[0]
+            listed = "\n".join(f"- {heading}: {max(1, round(spent))} min" for heading, spent in times)
+            minutes = round(sum(spent for _, spent in times))
+            body = [("markdown", f"{title}\n\n*{where} · {minutes} minutes*\n\n{listed}", [])]
+            if first:
+                body += [("markdown", LEFT_OUT, []), *first]
+            body += [(kind, _LINK.sub(r"\1", source), tags) for _, inside in kept for kind, source, tags in inside]
+            made.append(Part(session, f"{prefix}_{texts[number].stem}.ipynb", texts[number], body, times))
+    return made

@@ -1,0 +1,113 @@
+"""The slides of a notebook: which cell begins one, what goes into the speaker notes, and how they fit the screen.
+
+Every heading begins a slide, and so does what would not fit below it: a slide has room for some 22 lines. Of prose
+without a formula, table, list or question only the first paragraph after a heading or a code cell is shown; the rest
+becomes the speaker's notes. How tall an output is turns out in the browser: a slide still too tall is made smaller.
+"""
+
+import re
+
+LINES = 22  # of a slide
+_HEADING = re.compile(r"(#{1,3}) ")
+_KEPT = re.compile(r"\$\$|^\||^[-*\d]+[.]? |^```|^<|\*\*(?:Guess|Try it|Exercise)", re.MULTILINE)
+_PICTURE = re.compile(r"\bplt\.|\bplots\.|\binteract\(")
+
+FIT = """<style>
+.reveal { --jp-code-font-size: 14px; --jp-content-font-size1: 20px; --jp-cell-prompt-width: 0px; }
+.reveal .slides section { text-align: left; font-size: 20px; }
+.reveal .slides .jp-RenderedHTMLCommon { font-size: 20px; line-height: 1.35; }
+.reveal .slides :is(h1, h2, h3) { text-transform: none; margin: 0 0 0.3em; }
+.reveal .slides h1 { font-size: 34px; } .reveal .slides h2 { font-size: 28px; } .reveal .slides h3 { font-size: 24px; }
+.reveal .slides :is(p, ul, table) { margin: 0.3em 0; } .reveal .slides table { font-size: 17px; }
+.reveal .slides :is(.jp-InputPrompt, .jp-OutputPrompt) { display: none; }
+.reveal .slides pre { font-size: 14px; line-height: 1.35; margin: 0; box-shadow: none; width: auto; }
+.reveal .slides .jp-OutputArea :is(img, svg) {
+  max-height: 380px; max-width: 100%; width: auto; height: auto; margin: 0;
+}
+</style>
+<script>
+var unbroken = false;  // a formula in a table would break after every symbol
+setInterval(function () {
+  var jax = window.MathJax && MathJax.OutputJax && MathJax.OutputJax.CommonHTML;
+  if (jax && jax.config && jax.config.linebreaks && !unbroken && MathJax.Hub.getAllJax().length) {
+    unbroken = true; jax.config.linebreaks.automatic = false; MathJax.Hub.Queue(["Rerender", MathJax.Hub]);
+  }
+  document.querySelectorAll(".reveal section.present").forEach(function (slide) {
+    if (slide.querySelector("section")) return;
+    var whole = document.querySelector(".reveal .slides"), room = whole.getBoundingClientRect().height * 0.98;
+    for (var size = Number(slide.style.zoom || 1); slide.getBoundingClientRect().height > room && size > 0.3;) {
+      size -= 0.02; slide.style.zoom = size; slide.style.top = 0;
+    }
+  });
+}, 300);
+</script>"""
+
+
+def slides(cells):
+    """The cells of a text, [(kind, source, tags)], cut into slides: each gets the slide type of nbconvert."""
+    made, slide, notes, height, prose = [], [], [], 0, 0
+
+    def end():
+        nonlocal height
+        made.extend(slide)
+        if notes:
+            made.append(_typed("markdown", "\n\n".join(notes), [], "notes"))
+        slide.clear(), notes.clear()
+        height = 0
+
+    for kind, source, tags in cells:
+        for block in [source] if kind == "code" else blocks(source):
+            heading = kind == "markdown" and _HEADING.match(block)
+            needed = lines(kind, block)
+            if kind == "markdown" and not heading and not _KEPT.search(block):
+                prose += 1
+                if prose > 1:
+                    notes.append(block)
+                    continue
+            if heading or height + needed > LINES:
+                end()
+            begins = "slide" if heading and len(heading[1]) < 3 else "subslide"
+            slide.append(_typed(kind, block, tags, "-" if slide else begins if made else "slide"))
+            height += needed
+            prose = 0 if heading or kind == "code" else prose
+    end()
+    if made and made[0][0] == "markdown":
+        kind, source, *rest = made[0]
+        made[0] = kind, f"{source}\n\n{FIT}", *rest
+    return made
+
+
+def _typed(kind, source, tags, slide_type):
+    return kind, source, tags, {"slideshow": {"slide_type": slide_type}}
+
+
+def blocks(source):
+    """The headings, paragraphs, formulas, tables, lists, fences and <details> of a Markdown cell."""
+    found, open_until = [], None
+    for part in re.split(r"\n{2,}", source):
+        lines = part.split("\n")
+        if open_until:
+            found[-1] += "\n\n" + part
+        elif _HEADING.match(part) and len(lines) > 1:
+            found += [lines[0], "\n".join(lines[1:])]
+        else:
+            found.append(part)
+        if not open_until and part.startswith("<details"):
+            open_until = "</details>"
+        elif not open_until and part.count("```") % 2:
+            open_until = "```"
+        if open_until and open_until in (part if open_until == "</details>" else part.replace("```", "", 1)):
+            open_until = None
+    return found
+
+
+def lines(kind, block):
+    """About how many lines of a slide a block is tall; the output of a code cell is guessed."""
+    rows = block.split("\n")
+    if kind == "code":
+        return 0.7 * len(rows) + (10 if _PICTURE.search(block) else 3 * ("print" in block))
+    if _HEADING.match(block):
+        return 2
+    if "```" in block or "|" in rows[0]:
+        return 0.9 * len(rows)
+    return len(block) / 100 + 0.7 + (2 + block.count("\\\\")) * (block.count("$$") // 2)
