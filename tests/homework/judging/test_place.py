@@ -387,7 +387,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                     outputs.append(np.tanh(state))
                 return np.stack(outputs, axis=1)
             """,
-            "Look at line 6: state = drive[:, t] + state @ w_h",
+            "Look at lines 6 and 8, where the first wrong value is made: state = drive[:, t] + state @ w_h",
         ),
         (
             "cross_entropy",  # line 9 is right

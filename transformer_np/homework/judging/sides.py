@@ -170,7 +170,9 @@ class Sides:
             behind_loops = len(values) == 1 and not self.loops_around(node)
             known = self.known_variables(number, behind_loops)  # what is right in the middle of a line is not yet here
             is_known = node in fine or all(known.has(flat(v, False)) or _is_padded(v, known) for v in values)
-            return is_known or (node in self.fine_in(number, False) and self._is_used_rightly(node, number))
+            if is_known or (behind_loops and self._is_computed_in_loop(node)):
+                return is_known  # a sum is right at the end of its loop only
+            return node in self.fine_in(number, False) and self._is_used_rightly(node, number)
         if not all(type(value) is int for value in values) or not self._is_computed_in_loop(node):
             return True
         writes = self.writes(node, number, False)
