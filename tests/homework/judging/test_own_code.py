@@ -92,3 +92,31 @@ def test_results_in_another_order_alone_are_told(verdict_on):
         verdict = verdict_on("scaled_dot_product_attention_backward", ATTENTION)
     assert verdict.outcome == "wrong shape" and "order" in verdict.message
     assert "is left" not in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "sampling_distribution",
+            """
+            def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+                logits = logits / temperature
+                p = np.exp(logits - logits.max(-1, keepdims=True))
+                return p / p.sum(-1, keepdims=True)
+            """,
+            "A division by 0 first occurs in line 4:\n    logits = logits / temperature",
+        ),
+        (
+            "softmax",
+            """
+            def softmax(x, axis=-1):
+                powers = np.exp(x)
+                return powers / powers.sum(axis, keepdims=True)
+            """,
+            "Look at line 4:\n    powers = np.exp(x)",
+        ),
+    ],
+)
+def test_nan_and_infinity_are_told_with_the_line_where_they_first_occur(verdict_on, name, code, said):
+    assert said in verdict_on(name, code).message

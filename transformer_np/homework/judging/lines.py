@@ -6,6 +6,7 @@ import numpy as np
 
 from .attempt import guarded, unheard, warn_of
 from .family import without_huge_arrays
+from .not_finite import first_not_finite
 from .place import INVENTED, Place
 from .rules import CHANGED
 from .seen import suspects_of
@@ -62,6 +63,9 @@ def _suspects(pointed, names, of_sheet):
         if of_sheet and sides:
             with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
                 suspects = suspects_of(sides, list(of_sheet), suspects)
+        if sides and not suspects:
+            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
+                suspects = first_not_finite(sides)
     except Exception as error:
         warn_of(error, sides.trials.exercise.name)
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
