@@ -91,8 +91,24 @@ class Cover:
                 break
             best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
             most = max(len(gains[h]) for h in best)
-            picked = [*picked, max((h for h in best if len(gains[h]) == most), key=self._agreement)]
+            best = [h for h in best if len(gains[h]) == most]
+            picked = [*picked, max(best, key=lambda h: (self._speaks_of(h, gains[h]), self._agreement(h)))]
+        return self._fewest(picked)
+
+    def _fewest(self, picked):
+        """The hypotheses without those that explain nothing which the others leave."""
+        explained = self.cells.explained(picked)
+        for h in sorted(picked, key=lambda h: len(self.cells.covered((h,)))):
+            others = [other for other in picked if other is not h]
+            if others and self.cells.explained(others) == explained:
+                picked = others
         return picked
+
+    def _speaks_of(self, h, gain):
+        """Whether the text of a hypothesis speaks of a case of the cells that it covers, or of an option set there."""
+        cases = [self.cells.found[self.cells.labels[label][0]].case for label in {label for _, label in gain}]
+        words = [word for case in cases for word in (case.label.removeprefix("a "), *case.options)]
+        return any(word and word in h.text for word in words)
 
     def _gains(self, picked, new, left, wanted):
         """{hypothesis: the cells left that it covers} of those that cover most of some wanted cells."""
