@@ -14,7 +14,8 @@ import pytest
 from test_grade import PATIENT, SOFTMAX
 
 from transformer_np.grading import run
-from transformer_np.grading.run import Grading, _seed_of
+from transformer_np.grading.results import seed_of
+from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises, answers, checking, load
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.stubs import stub, stub_file
@@ -162,7 +163,7 @@ def test_check_and_grade_agree(graded, shape, monkeypatch):
         broken = shape == "a cell that fails"  # in which relu is meant to be
         assert grade.verdicts["relu"].outcome == "not started" or broken
         try:
-            checks = Checks(load(path, time_limit=60, strict=False), seed=_seed_of(3, "softmax"))
+            checks = Checks(load(path, time_limit=60, strict=False), seed=seed_of(3, "softmax"))
         except ValueError as error:
             assert state == "not begun", error
             continue
@@ -428,7 +429,7 @@ def test_every_cell_runs_behind_the_walls(of_cells):
     ada, ben = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
     assert (ada.points(COURSE), ada.not_loaded) == (2, {})
     assert "it ended the program (exit, quit or sys.exit)" in ben.verdicts["relu"].message
-    here = Checks(load(of_cells / "in" / "ben.py"), seed=_seed_of(3, "relu")).of("relu").verdict
+    here = Checks(load(of_cells / "in" / "ben.py"), seed=seed_of(3, "relu")).of("relu").verdict
     assert "it ended the program (exit, quit or sys.exit)" in here.message
 
 
