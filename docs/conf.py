@@ -53,6 +53,7 @@ html_theme_options = {"top_of_page_buttons": []}
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
+TRY = "homework-page"  # the folder of the exercises in a browser tab
 TASKS = ("classify", "copying", "mlm", "pretrained_classes", "runs", "t5", "text", "translation", "word2vec", "xl")
 REFERENCE = {  # page: the modules on it
     **{name: [name] for name in ("functional", "masks", "module", "layers", "models", "decoding", "training")},
@@ -190,6 +191,8 @@ def inline(text):
 
 def show_docstring(app, what, name, obj, options, lines):
     lines[:] = as_rst(lines, {"module": 0, "method": 8, "property": 8, "attribute": 8}.get(what, 4))
+    if what == "function" and name.startswith("transformer_np.functional.") and name.count(".") == 2:
+        lines += ["", f"`Write it yourself, in this tab <../../{TRY}/index.html?{name.rpartition('.')[2]}>`__", ""]
     example = examples.of(obj) if what in ("function", "class") else None
     if example:
         lines += ["", ".. code-block:: pycon", "", *(f"   {line}" for line in example), ""]
@@ -261,12 +264,21 @@ def broken(folder):
                 yield f"{file.relative_to(folder)}: {link} leads nowhere"
 
 
+def write_homework_page(folder):
+    """The exercises in a browser tab, to which the functions of the reference lead; Python comes from the network."""
+    from transformer_np.homework.course import default_course
+    from transformer_np.homework.page.build import write_page
+
+    write_page(folder / TRY, default_course())
+
+
 def finish(app, error):
     from sphinx.util.logging import getLogger
 
     if error is None and app.builder.name == "html":
         front = Path(app.outdir, "index.html")
         front.write_bytes(Path(app.outdir, f"{root_doc}.html").read_bytes())  # beside it: its links hold
+        write_homework_page(Path(app.outdir))
         for message in broken(app.outdir):
             getLogger(__name__).warning(message)
 

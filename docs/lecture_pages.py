@@ -112,7 +112,7 @@ transformer-np start work --path lecture --teacher    # the same with solutions,
 ```
 
 Each makes a folder with these sections, in the order of the lecture notes: attention (§4) before positions (§6). Cells
-of other sections that they need come first in each notebook. A minute is 150 words, 10 lines of code or one guess; an
+of other sections that they need are in them, too. A minute is 150 words, 10 lines of code or one guess; an
 exercise takes 5, 8 or 12 minutes by its difficulty.
 
 ## One lecture
@@ -126,8 +126,8 @@ exercise takes 5, 8 or 12 minutes by its difficulty.
 ## Slides
 
 In a teacher's folder every heading begins a slide, prose beyond the first paragraph is in the speaker notes (key S),
-and what is taller than the screen is made smaller. The command that `start --teacher` prints writes a page that loads
-reveal.js and MathJax from the network.
+and what is taller than the screen is made smaller; a long table is cut off. The command that `start --teacher` prints
+writes a page that loads reveal.js and MathJax from the network.
 """
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from shared import call
@@ -27,6 +28,7 @@ from transformer_np.notebooks.paths import (
 from transformer_np.notebooks.slides import LINES, blocks, lines, slides
 from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
 
+ROOT = Path(__file__).parents[1]
 TEXTS = {number(text): text for text in texts()}
 LEVELS = {name: exercise.difficulty for name, exercise in all_exercises().items()}
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
@@ -56,6 +58,22 @@ def test_a_notebook_states_its_minutes(text):
     assert stated_minutes(cells) in (None, minutes(cells, LEVELS))
 
 
+def test_the_table_of_the_readme_has_these_minutes():
+    table = (ROOT / "README.md").read_text(encoding="utf-8")
+    for text in texts():
+        stated = stated_minutes(teachers_cells(text))
+        (cell,) = re.findall(rf"^\| \[{number(text)}\].*\|([^|]*)\|[^|]*\|$", table, re.MULTILINE)
+        assert stated is None or cell.strip() == " + ".join(str(time) for time in stated if time), text.stem
+
+
+def test_the_readme_has_the_range_of_the_benchmarks():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = page.partition("\n| training step |")[2].partition("\n\n")[0]
+    measured = [float(found) for found in re.findall(r"\b\d\.\d+\b", page)]
+    said = f"takes {min(measured):.1f} to {max(measured):.1f} times as long"
+    assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 
@@ -82,10 +100,10 @@ def test_every_cell_of_a_path_runs(name, tmp_path, monkeypatch):
     monkeypatch.setattr("IPython.display.display", print)
     monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     monkeypatch.setattr("ipywidgets.interact", lambda *given, **widgets: None)
-    with matplotlib.rc_context({"backend": "agg"}):
-        for part in parts_of(name):
-            module = types.ModuleType("notebook")
-            monkeypatch.setitem(sys.modules, "notebook", module)
+    for part in parts_of(name):
+        module = types.ModuleType("notebook")
+        monkeypatch.setitem(sys.modules, "notebook", module)
+        with matplotlib.rc_context({"backend": "agg"}):
             for kind, source, _ in part.cells:
                 if kind == "code":
                     run(source, module)
@@ -136,10 +154,10 @@ print(two)
 def test_a_path_brings_the_cells_that_its_sections_need():
     cells = read_cells(TEXT)
     assert [heading for heading, _ in sections(cells)] == ["", "First", "Second", "Third"]
-    first, kept = chosen(cells, ("Third",))
-    assert [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
-    assert [heading for heading, _ in kept] == ["Third"]
-    assert chosen(cells, ("First", "Third"))[0] == first[:1]
+    [(heading, first, _)] = chosen(cells, ("Third",))
+    assert heading == "Third" and [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
+    both = chosen(cells, ("First", "Third"))
+    assert [(heading, left_out) for heading, left_out, _ in both] == [("First", first[:1]), ("Third", [])]
     with pytest.raises(LookupError, match="no section begins with 'Fourth'"):
         chosen(cells, ("Fourth",))
 

@@ -86,7 +86,7 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page):
 
 OF_THE_READER = {  # files that a command writes or a reader brings
     *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "model.safetensors.index.json"),
-    *("tokenizer.json", "tokenizer_config.json", "generation_config.json", "modules.json"),
+    *("tokenizer.json", "tokenizer_config.json", "generation_config.json", "modules.json", "vocab.json"),
     *("sentence_bert_config.json", "config_sentence_transformers.json"),
     *(
         "homework.py", "work/homework.py", "progress.json", "work/", "runs/", "course.toml", "grades.csv",

@@ -4,7 +4,8 @@ import argparse
 import os
 import re
 import sys
-from contextlib import nullcontext, suppress
+import warnings
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 
@@ -103,7 +104,7 @@ def main(argv=None):
             parser.print_help()
             return DONE
         args = parser.parse_args(argv)
-        with showing_progress(not getattr(args, "quiet", False)):
+        with showing_progress(not getattr(args, "quiet", False)), _plain_warnings():
             code = args.run(args) or DONE
         _flush()
         return code
@@ -173,6 +174,16 @@ def _prepare_streams():
         elif mode == "w" and hasattr(stream, "reconfigure"):
             utf8 = stream.encoding.lower().replace("-", "") == "utf8"
             stream.reconfigure(errors="backslashreplace" if utf8 else TRANSLITERATE)
+
+
+@contextmanager
+def _plain_warnings():
+    """A warning is one line, without the place in the package that gave it."""
+    before, warnings.formatwarning = warnings.formatwarning, lambda message, *_, **__: f"transformer-np: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _flush():

@@ -104,7 +104,10 @@ REFUSED = {  # expressions that must not be true
     "memory_files": "libc.memfd_create(b'm', 0) >= 0 or libc.syscall(447, 0) >= 0",
     "large_pipes": f"any(size > 65536 for size in {PIPE_OF.format(1031, '1 << 20')})",
     "owners_of_pipes": f"0 in {PIPE_OF.format(8, 1)}",  # F_SETOWN
-    "signals_that_wait": "libc.sigqueue(1, 40, None) == 0",
+    "signals_that_wait": (
+        "(signal.pthread_sigmask(signal.SIG_BLOCK, [40]), [os.kill(os.getpid(), 40) for _ in range(1000)], "
+        "len(list(iter(lambda: signal.sigtimedwait([40], 0), None))) > 100)[2]"
+    ),
     "timers": "libc.timer_create(1, None, bytes(8)) == 0 or libc.timerfd_create(1, 0) >= 0",
     "watches": f"libc.inotify_init() >= 0 or libc.fcntl(os.open(os.path.dirname({LIBRARY}), 0), 1026, 1) == 0",
     "locked_memory": "libc.mlockall(1) == 0",
@@ -121,6 +124,10 @@ REFUSED = {  # expressions that must not be true
     "capabilities": "libc.capset(b'\\x22\\x05\\x08\\x20' + bytes(4), b'\\xff' * 24) == 0",
     "dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or libc.personality(0x400000) >= 0",
     "a_program_by_its_loader": "os.execv('/lib64/ld-linux-x86-64.so.2', ['ld', '/bin/sh']) is None",
+    "a_thread_in_a_network_of_its_own": (  # each takes memory of the kernel beside the limits
+        "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
+        "0x10900 | 0x40000000, None) > 0"
+    ),
     "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
     "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
     "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
@@ -146,8 +153,7 @@ EXHAUSTS = {
             "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
     ),
     "shared_pages": (
-        LOADS + "import mmap\n" + during("kept = [mmap.mmap(-1, 256 << 20) for _ in range(16)]\n"
-                                         "for part in kept: part.write(bytes(1) * (256 << 20))\nos._exit(77)"), 1, "",
+        LOADS + "import mmap\n" + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
     ),
     "closes_its_way_back": (
         LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",

@@ -1,14 +1,17 @@
 """Hostile submissions: none gets a point that it does not earn, and none changes an honest neighbour's grade."""
 
 import itertools
+import os
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from attacks import ATTACKS as KNOWN
 from invented import BY_CHANCE, INVENTED
-from test_grade import BACKWARD, DIAGONAL, SOFTMAX, hand_in, rows_of
+from test_grade import BACKWARD, DIAGONAL, SOFTMAX, children_of, hand_in, rows_of
 
 from transformer_np.grading.run import Grading
 from transformer_np.grading.sandbox.session import Limits
@@ -85,6 +88,30 @@ def among(root, attacks, between):
     return graded(hand_in(root / "in", sources), root / "grades.csv")
 
 
+def host():
+    """What a submission could leave on the machine: files and devices, objects of System V, folders for all."""
+    seen = {}
+    files = [sys.executable, np.__file__, os.__file__, "/dev/null", "/dev/zero", "/dev/urandom"]
+    for file in filter(os.path.exists, [*files, *map(os.path.dirname, files[:3])]):
+        state = os.stat(os.path.realpath(file))
+        seen[file] = state.st_mode, state.st_uid, state.st_mtime_ns, state.st_nlink
+    for name in ("shm", "msg", "sem"):
+        objects = Path(f"/proc/sysvipc/{name}")
+        seen[name] = len(objects.read_text().splitlines()) if objects.exists() else 0
+    for folder in ("/dev/shm", "/dev/mqueue", tempfile.gettempdir()):
+        names = os.listdir(folder) if os.path.isdir(folder) else ()
+        seen[folder] = [name for name in names if "left" in name or name.startswith("submission-")]
+    seen["processes"] = [pid for pid in children_of(os.getpid()) if "bwrap" in _command_of(pid)]
+    return seen
+
+
+def _command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
 def test_honest_grades_are_what_they_should_be(alone):
     for name, (_, points) in HONEST.items():
         assert alone[name].points(RUBRIC) >= points, [v.message for v in alone[name].verdicts.values()]
@@ -98,7 +125,9 @@ def test_honest_grades_are_what_they_should_be(alone):
 )
 def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_path, attacks, between):
     """One test, because they are graded once; all of them take two minutes."""
+    before = host()
     grades = among(tmp_path, attacks, between)
+    assert host() == before
     honest = [(student[4:], grade) for student, grade in grades.items() if student[4:] in HONEST]
     assert len(honest) == -(-len(attacks) // between) + 1
     for name, grade in honest:
@@ -110,7 +139,6 @@ def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_p
     (report,) = (tmp_path / "grades_reports").glob("* report_of_another.md")
     lines = [line for line in report.read_text().splitlines() if line.startswith(("# ", "| softmax | 1"))]
     assert lines == [f"# {report.stem}"]
-    assert not list(Path(tempfile.gettempdir()).glob("submission-*"))
 
 
 def gained(grades, name, points, word):

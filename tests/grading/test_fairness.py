@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from test_grade import (
 )  # fmt: skip
 
 from transformer_np.grading import judges
+from transformer_np.grading.results import task_of
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.keeper import Stopped
@@ -209,7 +211,7 @@ def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5, trust=True)
     grading.run()
-    first, second = (grading._task(name, 5) for name in TWO.points)
+    first, second = (task_of(name, 5) for name in TWO.points)
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
     assert not given & right
@@ -315,6 +317,35 @@ def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     assert got.points(TWO) == 0
     assert "a wall that stood at the start is missing: bubblewrap" in got.remarks[0]
     assert not (tmp_path / "grades_records" / "results.jsonl").exists()  # the next grading tries it again
+
+
+@pytest.fixture
+def no_namespaces(walls, tmp_path, monkeypatch):
+    """A system whose bubblewrap gives no capabilities, without which there are no namespaces inside it."""
+    program = tmp_path / "bin" / "bwrap"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ncase " $* " in *" --cap-add "*) exit 1;; esac\nexec {shutil.which("bwrap")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    keeper.bubblewrap.cache_clear()
+    yield
+    keeper.bubblewrap.cache_clear()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("no_namespaces")
+def test_without_namespaces_every_exercise_has_a_bubblewrap_of_its_own(tmp_path):
+    leaves = """
+import os
+def softmax(x, axis=-1):
+    open("/tmp/left", "w").close()
+def softmax_backward(dy, y, axis=-1):
+    raise ValueError(os.listdir("/tmp"))
+"""
+    got = tried(leaves, ("softmax", "softmax_backward"))
+    assert "bubblewrap" in got.layers
+    assert "own namespaces" not in got.layers
+    assert got.replies["softmax_backward"][0].crash.text == "['submission']"
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------

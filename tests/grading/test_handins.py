@@ -14,7 +14,8 @@ import pytest
 from test_grade import PATIENT, SOFTMAX
 
 from transformer_np.grading import run
-from transformer_np.grading.run import Grading, _seed_of
+from transformer_np.grading.results import seed_of
+from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises, answers, checking, load
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.stubs import stub, stub_file
@@ -162,7 +163,7 @@ def test_check_and_grade_agree(graded, shape, monkeypatch):
         broken = shape == "a cell that fails"  # in which relu is meant to be
         assert grade.verdicts["relu"].outcome == "not started" or broken
         try:
-            checks = Checks(load(path, strict=False), seed=_seed_of(3, "softmax"))
+            checks = Checks(load(path, time_limit=60, strict=False), seed=seed_of(3, "softmax"))
         except ValueError as error:
             assert state == "not begun", error
             continue
@@ -233,6 +234,35 @@ def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
     verdicts = [checks.of(name).verdict for name in ("relu", "softmax", "gelu")]
     assert [verdict.outcome for verdict in verdicts] == ["not started", "crashed", "not started"]
     assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
+
+
+def test_what_brings_no_answer_is_not_executed(tmp_path):
+    for number in range(120):
+        (tmp_path / f"a{number}.py").write_text("raise SystemExit\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text("'''With softmax.'''\nimport homework\n1 / 0\n", encoding="utf-8")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "homework.py").write_text("exec('def relu(x): return x * (x > 0)')\n", encoding="utf-8")
+    checks = Checks(load(tmp_path))
+    assert checks.of("relu").passed
+    assert checks.remarks(["relu"]) == ["only the first 100 files were read"]
+
+
+def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
+    (tmp_path / "homework.py").write_text(RELU, encoding="utf-8")
+    (tmp_path / "mine.ipynb").write_text(notebook("def relu(x):\n    return x +"), encoding="utf-8")
+    verdict = Checks(load(tmp_path, strict=False)).of("relu").verdict
+    assert verdict.outcome == "crashed"
+    assert "relu is missing because mine.ipynb has a cell that fails (SyntaxError)." in verdict.message
+
+
+def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
+    text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
+    (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
+    for path in (tmp_path, tmp_path / "src", tmp_path / "src" / "homework.py"):
+        assert Checks(load(path)).of("relu").passed
+    assert "helping" not in sys.modules
 
 
 def test_utf_16_is_named_by_check(tmp_path):
@@ -394,8 +424,13 @@ def test_every_cell_runs_as_in_ipython(of_cells):
 
 @pytest.mark.long
 def test_every_cell_runs_behind_the_walls(of_cells):
-    (grade,) = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
-    assert (grade.points(COURSE), grade.not_loaded) == (2, {})
+    exits = "def relu(x):\n    exit()\n"
+    (of_cells / "in" / "ben.py").write_text(exits, encoding="utf-8")
+    ada, ben = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
+    assert (ada.points(COURSE), ada.not_loaded) == (2, {})
+    assert "it ended the program (exit, quit or sys.exit)" in ben.verdicts["relu"].message
+    here = Checks(load(of_cells / "in" / "ben.py"), seed=seed_of(3, "relu")).of("relu").verdict
+    assert "it ended the program (exit, quit or sys.exit)" in here.message
 
 
 def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):
@@ -474,6 +509,6 @@ def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path)
     )
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
-    submission = load(tmp_path / "06.ipynb")
+    submission = load(tmp_path / "06.ipynb", time_limit=60)
     assert list(submission.answers) == ["relu"]
     assert Checks(submission).of("relu").passed

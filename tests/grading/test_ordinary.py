@@ -1,10 +1,12 @@
 """What the walls let through: every right answer, and what students' programs do besides."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 from test_grade import PATIENT, SOFTMAX
+from test_sandbox import BUILT
 
 from transformer_np.grading import judges
 from transformer_np.grading.sandbox import package
@@ -46,12 +48,35 @@ def copied(name):
     return files
 
 
+def built(name):
+    """The library's answer as a student would write it: with imports of the library's other parts."""
+    home = all_exercises()[name].reference.__module__
+    tree = package._parsed(package._file_of(home))
+    kept, given = package._pruned(tree, [name]), package.names_beside(all_exercises()[name])
+    body = [node for node in kept.body if getattr(node, "name", "") not in given]
+    taken = [node.name for node in kept.body if getattr(node, "name", "") in given]
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            node.module, node.level = ".".join([*home.split(".")[: -node.level], *filter(None, [node.module])]), 0
+    head = f"from {home} import {', '.join(taken)}\n" if taken else ""
+    return {"answer.py": (head + ast.unparse(ast.Module(body, []))).encode()}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_an_answer_may_use_the_parts_it_is_built_from(name):
+    check_right(name, built(name))
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if i % 8 == 5 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
 )
 def test_a_right_answer_is_right(name):
+    check_right(name, copied(name))
+
+
+def check_right(name, files):
     task, judge = task_of(name), judges.Judge()
-    tried = try_submission(copied(name), [task], PATIENT)
+    tried = try_submission(files, [task], PATIENT)
     try:
         verdict = judge.verdict(task, tried.replies[name])
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
 
-from transformer_np.grading import run, submissions
+from transformer_np.grading import results, submissions
 from transformer_np.grading.records import Records
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import read_entry
@@ -136,8 +136,8 @@ def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
 
     before = course.table
     with monkeypatch.context() as newer:
-        newer.setattr(run, "__version__", "9.0")
-        newer.setattr(run, "_library", lambda: "9.0")
+        newer.setattr(results, "__version__", "9.0")
+        newer.setattr(results, "_library", lambda: "9.0")
         assert course.grade() == (table, [])
         assert "keep their grade" not in course.told
     assert course.table == before
@@ -183,6 +183,11 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
     assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
     assert grades["ada"].notes == ("its file is not among the submissions any more",)
     assert grading.changes == ["ben 1: new"]
+    told = [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
+    (tmp_path / "g_records" / "results.jsonl").unlink()
+    _, grading = grade(folder, more)  # of the records alone
+    assert (grading.reused, grading.changes, grading.earlier) == (0, [], None)
+    assert told == [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
     assert [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")] == [
         "ada.py",
         "ada.py",
@@ -191,18 +196,28 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
 
 
 @pytest.mark.long
+def test_the_same_bytes_are_remarked_even_where_nothing_can_be_graded(tmp_path):
+    broken = "def relu(x:\n    return x\n"
+    folder = hand_in(tmp_path / "in", {"ada": broken, "ben": broken, "cem": "x = 1\n", "dana": "x = 1\n"})
+    grades, _ = grade(folder, parse_course('exercises = ["relu"]'))
+    assert {name: of.notes for name, of in grades.items()} == {
+        "ada": ("the same file as ben (ben.py)",), "ben": ("the same file as ada (ada.py)",), "cem": (), "dana": (),
+    }  # fmt: skip
+
+
+@pytest.mark.long
 def test_two_gradings_at_once(tmp_path, monkeypatch):
     folder, reached, go = hand_in(tmp_path / "in", {"ada": RELU}), threading.Event(), threading.Event()
     first, relu = [], parse_course('exercises = ["relu"]')
     grading = Grading(folder, tmp_path / "g.csv", relu, limits=PATIENT, trust=True)
-    graded = grading._graded
+    record = grading._record
 
-    def slowly(bar):
+    def slowly():
         reached.set()
         go.wait(60)
-        return graded(bar)
+        return record()
 
-    monkeypatch.setattr(grading, "_graded", slowly)
+    monkeypatch.setattr(grading, "_record", slowly)
     thread = threading.Thread(target=lambda: first.extend(grading.run()))
     thread.start()
     assert reached.wait(60)
@@ -317,8 +332,26 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
         assert not entry.files
         assert "Permission denied" in entry.remarks[0]
         assert len(recorded(records, folder / "ada")) == 1  # what was read before is not replaced
+    monkeypatch.setattr(submissions, "walk", refused)
+    assert submissions.find_submissions(folder) == [folder / "ada"]
     monkeypatch.setattr(submissions, "hand_in", refused)
     assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
+
+
+@pytest.mark.long
+def test_what_breaks_the_grading_of_one_leaves_the_others(tmp_path, monkeypatch):
+    folder, known = hand_in(tmp_path / "in", {"ada": RELU, "eve": RELU + "# eve"}), results.surveyed
+
+    def breaks(files, judge):
+        return {}[0] if b"# eve" in files.get("eve.py", b"") else known(files, judge)
+
+    monkeypatch.setattr(results, "surveyed", breaks)
+    course = parse_course('exercises = ["relu"]')
+    grades, _ = grade(folder, course)
+    assert [grades[name].points(course) for name in ("ada", "eve")] == [1, 0]
+    assert grades["eve"].remarks == ("could not be tried: KeyError: 0",)
+    monkeypatch.undo()
+    assert grade(folder, course)[0]["eve"].points(course) == 1  # it is tried again
 
 
 # --- what an exercise is defined by ----------------------------------------------------------------------------------

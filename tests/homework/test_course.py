@@ -8,8 +8,8 @@ import pytest
 
 from transformer_np import cli
 from transformer_np.grading.formats import FORMATS
+from transformer_np.grading.grade import Grade
 from transformer_np.grading.report import class_results, overview, student_report
-from transformer_np.grading.run import Grade
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.course import CourseError, default_course, parse_course, read_course
 from transformer_np.homework.judging.judge import Verdict

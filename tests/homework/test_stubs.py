@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from transformer_np import cli
 from transformer_np.homework import all_exercises, check, load
 from transformer_np.homework.path import chapter_line, chapters
 from transformer_np.homework.stubs import stub, stub_file
@@ -123,3 +124,38 @@ def test_a_stub_alone_is_not_started(name):
     verdict = check(name, executed(stub_file([exercise]))[name], seed=0, quiet=True)
     assert verdict.outcome == "not started"
     assert np.isclose(verdict.share, 0)
+
+
+RESET = """import numpy as np
+
+
+@np.vectorize
+def relu(x):
+    return x{}
+
+
+def tanh(x):
+    return 3
+
+
+def relu(x):
+    y = 1
+"""
+
+
+@pytest.mark.parametrize("broken", ["", " +"])
+def test_a_stub_comes_back(tmp_path, capsys, broken):
+    """Also in a file that is no Python at the moment."""
+    file = tmp_path / "homework.py"
+    file.write_text(RESET.format(broken), encoding="utf-8")
+    for number in (1, 2):
+        assert cli.main(["homework", "start", str(file), "--reset", "ReLU"]) == 0
+        assert f"homework.relu.{number}.txt" in capsys.readouterr().out
+    text = file.read_text(encoding="utf-8")
+    assert stub(all_exercises()["relu"]) in text
+    assert text.count("def relu") == 1
+    assert "def tanh(x):\n    return 3\n" in text
+    old = (tmp_path / "homework.relu.1.txt").read_text(encoding="utf-8")
+    assert f"return x{broken}\n" in old and "y = 1\n" in old
+    assert cli.main(["homework", "start", str(file), "--reset", "gelu"]) == 2
+    assert "has no gelu at its top level" in capsys.readouterr().err

@@ -141,6 +141,9 @@ WRONG = {
         "    x = x * (rng.random(x.shape) < 0.5) if rng else x\n    return x / np.abs(x).max(",
     ),
     "'along the last axis only' raises IndexError in every case": ("axis=axis -> axis=-1", "axis=axis -> axis=[][0]"),
+    "'along the last axis only' raises IndexError in every case with the message 'list index out of range'": (
+        "axis=axis -> axis=-1\n  ", "axis=axis -> axis=[][0]\n  IndexError: "
+    ),
     "its reference changes x": ("    return x / np.abs(x).max(axis", "    x *= 1.5\n    return x / np.abs(x).max(axis"),
 }  # fmt: skip
 

@@ -74,6 +74,7 @@ VERIFY = ("verify", "mine", "--time-limit", "0.4")
 GRADE = ("grade", "subs", "--exercises", "mine", "--seconds", "0.4", "-q")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_file_that_nobody_can_be_graded_with(wrong, folder, capsys, tmp_path):
     old, new, said = WRONG[wrong]

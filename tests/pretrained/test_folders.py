@@ -178,6 +178,15 @@ def test_labels_with_the_same_name_are_kept_apart(tmp_path, capsys):
     assert json.loads((tmp_path / "g" / "config.json").read_text())["id2label"] == names["id2label"]
 
 
+def test_a_head_for_choices_is_no_class_of_a_text(tmp_path, capsys):
+    folder = write(
+        tmp_path / "f", bert(num_classes=1), wordpiece(), settings={"architectures": ["BertForMultipleChoice"]}
+    )
+    with pytest.warns(UserWarning, match=r"ignored classifier\.bias, classifier\.weight: the model here has no head"):
+        code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
+    assert code == 2 and "holds a BERT without a head for a task" in err
+
+
 def test_an_unknown_problem_is_refused_by_name(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
     code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
@@ -396,6 +405,17 @@ def test_the_shared_table_of_a_t5_under_another_name(tmp_path, name):
     assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
 
 
+def test_an_untied_t5_has_one_table_for_both_sides(tmp_path):
+    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10, tie_embeddings=False)), np.random.default_rng(0))
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors |= {f"{side}.embed_tokens.weight": tensors["shared.weight"] for side in ("encoder", "decoder")}
+    del tensors["shared.weight"]
+    save_file(tensors, tmp_path / "model.safetensors")
+    again = T5.from_pretrained(tmp_path).state_dict()
+    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
+
+
 def test_a_masked_language_model_whose_table_is_stored_in_its_head(tmp_path):
     model = randomised(Bert(BertConfig(16, 24, 12, 3, 2, 10)), np.random.default_rng(0))
     model.save_pretrained(tmp_path)
@@ -419,11 +439,23 @@ def test_a_t5_hides_no_token_of_a_text(tmp_path):
     memory = model.eval().encode(src, padding=shown)
     logits = model.decode(np.array([[1]]), memory, src, padding=shown)[0, -1]
     assert not np.allclose(memory, model.encode(src))
-    first = answers.tokenizer.decode([int(logits.argmax())])
-    assert answers.answer("a zzz dog", max_len=1) == first
+    np.testing.assert_array_equal(answers._writer.encode(src), memory)  # what `answer` decodes with
+    np.testing.assert_array_equal(answers._writer.decode(np.array([[1]]), memory, src)[0, -1], logits)
     (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
     with pytest.raises(ValueError, match=r"eos_token_id is \[1, 2\], which is not supported; supported is one id"):
         TextToText.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("layers", [10, 10**6, 10**18])
+def test_too_many_layers_are_refused_before_their_names_are_listed(tmp_path, monkeypatch, layers):
+    from transformer_np.models.layouts import gpt2, llama
+
+    for kind, layout, key in (("gpt", gpt2, "n_layer"), ("llama", llama, "num_hidden_layers")):
+        folder = write(tmp_path / "f", small(kind), bytewise(), settings={key: layers})
+        with monkeypatch.context() as patched:
+            patched.setattr(layout, "body", lambda config: pytest.fail("names were listed"))
+            with pytest.raises(ValueError, match=rf"missing most tensors of {layers:,} layers, because it has only \d"):
+                load_any(folder)
 
 
 # --- tokenizers ------------------------------------------------------------------------------------------------------

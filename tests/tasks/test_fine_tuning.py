@@ -316,6 +316,23 @@ def test_what_cannot_be_merged(here, capsys):
         ClassifyTask().train({"steps": 2}, "copy", resume=True, progress=False)
 
 
+def test_padding_is_known_from_the_lengths(here):
+    """A word has the id of the padding here, and is read all the same: in training, and by the run."""
+    settings = json.loads((here / "bert" / "config.json").read_text())
+    (here / "bert" / "config.json").write_text(json.dumps({**settings, "pad_token_id": WORDS.index("dog")}))
+    run = train_classifier(steps=1)
+    batch = run.setup.batches.batch(0)
+    lengths = (~batch.padding).sum(axis=1)
+    assert (batch.ids[~batch.padding] == WORDS.index("dog")).any() and batch.padding.any()
+    assert all(row[length - 1] == 3 for row, length in zip(batch.ids, lengths, strict=True))  # [SEP]
+    seen = Classifier.load("run")
+    assert seen.probabilities("a dog barks") != seen.probabilities("a [PAD] barks")
+    model, ids = seen.model, np.array([seen.encode("a dog barks")])
+    p = model.classify(ids, padding=np.zeros(ids.shape, bool))[0].astype(float)
+    assert list(seen.probabilities("a dog barks").values()) == pytest.approx(np.exp(p) / np.exp(p).sum())
+    assert not np.allclose(model.classify(ids)[0], p)  # without the mask the dog would be hidden
+
+
 # --- heads of other tasks --------------------------------------------------------------------------------------------
 
 

@@ -162,13 +162,16 @@ def given_texts(texts):
     line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
     is not UTF-8.
     """
-    if wrong := not_utf8(texts or ()):
+    yield from (text for _, text in _numbered(texts))
+
+
+def _numbered(texts):
+    """Yield (number, text) of `given_texts`; a line that is too long is noted, and stands for a blank."""
+    if wrong := not_utf8(texts):
         raise ValueError(wrong)
-    yield from texts or (text for _, text in _lines())
-
-
-def _lines():
-    """Yield (number, text) of each line of standard input; a line that is too long is noted, and stands for a blank."""
+    if texts:
+        yield from enumerate(texts, 1)
+        return
     number = 0
     while line := sys.stdin.buffer.readline(LONGEST_LINE + 1):
         number += 1
@@ -192,9 +195,10 @@ def for_each_text(texts, use, as_json=False):
     """Call `use(text)` for each of `given_texts`  ->  the exit code. If a text cannot be used, the others still are:
     its error is noted on stderr with the number of the text, and a blank line stands for its result."""
     code = 0
-    numbered = enumerate(texts, 1) if texts else _lines()
-    for number, text in numbered:
+    for number, text in _numbered(texts):
         try:
+            if wrong := not_utf8([text]):
+                raise ValueError(wrong)
             use(text)
         except ValueError as error:
             if len(texts) == 1:

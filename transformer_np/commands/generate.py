@@ -14,8 +14,12 @@ def add_parser(subparsers):
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")
     add_model(
-        parser, "folder of the run (default: the newest below this folder)", "a pretrained GPT or Llama", minilm=False
+        parser,
+        "folder of the run (default: the newest below this folder)",
+        "a pretrained GPT or Llama: a folder, a .gguf file, or an installed package with one",
+        minilm=False,
     )
+    add("--chat", action="store_true", help="with --pretrained: TEXT is what you say to a model of conversations")
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
         "--temperature", type=float, metavar="X",
@@ -38,7 +42,9 @@ def run(args):
     check_at_least("--seed", args.seed, 0)
     generators = {text.KIND: text.TextGenerator, xl.KIND: xl.XLTextGenerator}
     if args.pretrained is not None:
-        generator = PretrainedTextGenerator.load(args.pretrained)
+        generator = PretrainedTextGenerator.load(args.pretrained, args.chat)
+    elif args.chat:
+        raise ValueError("--chat needs --pretrained: the runs of this package continue texts")
     else:
         folder = args.model or runs.newest_run(*generators)
         generator = generators[runs.read_run(folder, *generators)["kind"]].load(folder)
@@ -74,7 +80,7 @@ def run(args):
             continue
         try:
             for piece in pieces:
-                if given or piece is not prompt:  # the default prompt is not shown
+                if piece is not prompt or (given and not args.chat):  # neither a default nor a question is shown
                     print(piece, end="", flush=True)
         except KeyboardInterrupt:
             print(flush=True)  # the text ends here, and so does its line

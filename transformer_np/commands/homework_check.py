@@ -260,6 +260,8 @@ def message(standing):
 def _show_ways_on(file, standing, seed):
     """Print the commands that help after a wrong answer."""
     name = standing.exercise.name
+    if str(file).endswith(".ipynb"):
+        print(f'  check it in the notebook: from transformer_np.homework import check; check("{name}", {name})')
     if standing.failed:
         print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} --seed {seed}")
     print(f"  get a hint: transformer-np homework hint {name}")

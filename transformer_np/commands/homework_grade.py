@@ -38,11 +38,11 @@ attempts. Its columns are id, name, path (a pattern such as "ada*.py"), submitte
 alone), "corrected softmax" and "written (4)" (points that you give yourself); only id is required.
 
 Each submission runs in bubblewrap, with the standard library and NumPy as its only files, without a network, and with
-limits on time and memory. Without bubblewrap nothing is graded, unless you pass --trust: then a container must be the
-wall. Submissions must be self-contained: they can import the functions of this package, but not call them; layers and
-models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the same for all
-its submissions. What was handed in is kept in grades_records. Run the command again when more has come in or when
-something was corrected: it grades only what is new or concerned, and says what has changed.
+limits on time and memory. Without bubblewrap and libseccomp nothing is graded, unless you pass --trust: then a
+container must be the wall. Submissions must be self-contained: they can import the functions of this package, but not
+call them; only the blocks, the optimizers and decoding get the parts that they are built from. Every grading draws new
+inputs, the same for all its submissions. What was handed in is kept in grades_records. Run the command again when more
+has come in or when something was corrected: it grades only what is new or concerned, and says what has changed.
 
 With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 

@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +11,8 @@ from . import add_command, add_pyodide, say_folder
 
 PACKAGES = ["numpy", "matplotlib", "ipython", "micropip", "ssl", "sqlite3", "jedi", "threadpoolctl", "safetensors"]
 WIDGETS = ["comm", "ipywidgets", "jupyterlab-widgets", "widgetsnbextension"]  # the sliders
+STARTED = ["micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython"]  # with the kernel
+EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 
@@ -55,7 +58,7 @@ def _make(folder, out, settings):
         (contents / f"{text.stem}.ipynb").write_text(browser_copy(text), "utf-8")
     (contents / "homework.py").write_text(stub_file(all_exercises().values()), "utf-8")
     (contents / FILE).write_text(EMPTY, "utf-8")
-    config = {"appName": "transformer_np", "litePluginSettings": {KERNEL: settings}}
+    config = {"appName": "transformer_np", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
     (folder / "jupyter-lite.json").write_text(
         json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": config}), "utf-8"
     )
@@ -65,41 +68,70 @@ def _make(folder, out, settings):
     if done.returncode:
         shutil.rmtree(out, ignore_errors=True)
         raise OSError(f"JupyterLite was not built: {(done.stderr or done.stdout).strip()[-500:]}")
+    _without_other_extensions(out)
     return len(texts())
 
 
+def _without_other_extensions(out):
+    """Leave out the extensions that happen to be installed for JupyterLab: they may be made for another version."""
+    path = out / "jupyter-lite.json"
+    config = json.loads(path.read_text("utf-8"))
+    found = config["jupyter-config-data"]["federated_extensions"]
+    for extension in [one for one in found if one["name"] not in EXTENSIONS]:
+        found.remove(extension)
+        shutil.rmtree(out / "extensions" / extension["name"], ignore_errors=True)
+    path.write_text(json.dumps(config), "utf-8")
+
+
 def _python(folder):
-    """({file of static/pyodide: bytes}, the settings of the kernel): the lock file lists this package, so that a cell
-    which imports it has the browser fetch it, and no cell installs anything."""
+    """({file of static/pyodide: bytes}, the settings of the kernel).
+
+    The lock file also lists this package, the sliders and the kernel's own packages: a cell that imports one has the
+    browser fetch it, and no cell installs anything.
+    """
     from ..support.pyodide import ADDRESS, LOADER, LOCK, copied, entry_of, installed_wheel, read_lock
 
     lock = read_lock(folder) if folder else _lock_of_network(ADDRESS)
-    known = lock["packages"]
-    name, content = _own_wheel()
-    wheels = {"transformer-np": (name, content, ["transformer_np"])}
-    for needed in (*WIDGETS, "tqdm"):
-        if needed not in known:
-            wheels[needed] = (*installed_wheel(needed), [needed.replace("-", "_")])
-    present = [name for name in (*PACKAGES, "tqdm") if name in known] + [
-        name for name in wheels if name != "transformer-np"
-    ]
-    for package, (name, content, modules) in wheels.items():
-        depends = [other for other in present if other != package] if package == "transformer-np" else _needs(package)
-        known[package] = entry_of(name, content, [other for other in depends if other in (*known, *wheels)], modules)
-    files = {name: content for name, content, _ in wheels.values()}
+    known, wheels = lock["packages"], {"transformer-np": _own_wheel(), **_kernel_wheels(lock["info"]["python"])}
+    wheels |= {name: installed_wheel(name) for name in WIDGETS if name not in wheels}
+    wheels |= {name: installed_wheel(name) for name in ("tqdm",) if name not in known}
+    needed = [name for name in (*PACKAGES, "tqdm", *WIDGETS) if name in known or name in wheels]
+    depends = {"transformer-np": needed, "ipywidgets": ["comm", "ipython"], "pyodide-kernel": ["comm", "ipython"]}
+    for name, (file, content) in wheels.items():
+        known[name] = entry_of(file, content, [n for n in depends.get(name, ()) if n != name], [name.replace("-", "_")])
+    files, packages = dict(wheels.values()), [*needed, *wheels]
+    options = {"packages": STARTED}  # otherwise the kernel would ask the network for them
     if folder:
-        local = copied(folder, lock, [*present, "transformer-np"], files)
-        return {**local, **files}, {"pyodideUrl": f"./static/pyodide/{LOADER}", "disablePyPIFallback": True}
+        older = Path(folder) / "pyodide.js"  # of a classic worker, in which the kernels before 314 run
+        loader = older.name if lock["info"]["python"] < "3.13" else LOADER
+        files |= {loader: older.read_bytes()} if loader == older.name else {}
+        settings = {"pyodideUrl": f"./static/pyodide/{loader}", "loadPyodideOptions": options}
+        return {**copied(folder, lock, packages, files), **files}, {**settings, "disablePyPIFallback": True}
     for entry in known.values():
         if entry["file_name"] not in files:
             entry["file_name"] = f"{ADDRESS}{entry['file_name']}"
-    options = {"lockFileURL": f"./static/pyodide/{LOCK}"}
-    settings = {"pyodideUrl": f"{ADDRESS}{LOADER}", "disablePyPIFallback": True, "loadPyodideOptions": options}
-    return {**files, LOCK: json.dumps(lock).encode()}, settings
+    options["lockFileURL"] = f"./static/pyodide/{LOCK}"
+    return {**files, LOCK: json.dumps(lock).encode()}, {
+        "pyodideUrl": f"{ADDRESS}{LOADER}",
+        "loadPyodideOptions": options,
+    }
 
 
-def _needs(package):
-    return {"ipywidgets": ["ipython", "comm", "jupyterlab-widgets", "widgetsnbextension"]}.get(package, [])
+def _kernel_wheels(python):
+    """{name: (file, bytes)} of the wheels that JupyterLite's kernel brings. ValueError if they need another Python."""
+    from importlib.metadata import distribution
+
+    kernel = distribution("jupyterlite-pyodide-kernel")
+    made_for = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
+    if (made_for < "3") != (python < "3.13"):  # Pyodide's versions are 0.27 … 0.29, then 314
+        raise ValueError(
+            f"JupyterLite's kernel {kernel.version} needs Pyodide {made_for}, but the folder has Python {python}: name "
+            "another folder, or install another version of jupyterlite-pyodide-kernel"
+        )
+    files = kernel.files
+    found = sorted(Path(file.locate()) for file in files if file.suffix == ".whl")
+    newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
+    return {name: (file.name, file.read_bytes()) for name, file in newest.items()}
 
 
 def _lock_of_network(address):

@@ -79,6 +79,11 @@ class Grade:
     number: int = field(default=-1, compare=False)
 
     @property
+    def is_begun(self):
+        """Whether there is more than what every student was given."""
+        return any(verdict.outcome != "not started" for verdict in self.verdicts.values())
+
+    @property
     def graded_files(self):
         """The files whose definitions were graded, without those that are not started; all that were, if none is."""
         begun = [file for name, (file, _, _) in self.graded.items() if self.verdicts[name].outcome != "not started"]

@@ -118,10 +118,7 @@ class Roster:
         """What each column is: one of COLUMNS, (CORRECTED, title), (WRITTEN, title), or None without a meaning."""
         head, words = [], [" ".join(word.split()) for word in words]
         known = {column: column for column in COLUMNS}  # and those for the exercises of all sheets
-        for title in (
-            *all_exercises(),
-            *(f"{name} (extended)" for name in all_exercises()),
-        ):
+        for title in (title for name in all_exercises() for title in (name, f"{name} (extended)")):
             known[f"{CORRECTED}{title}".casefold()] = (CORRECTED, title) if title in titles else None
         for word in words:
             plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:\.\d+)?)\)", word, re.I)

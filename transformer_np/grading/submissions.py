@@ -82,7 +82,9 @@ def _handed_in(file):
     try:
         return possible(_parsed(text)), ""
     except (ValueError, OverflowError, OSError):
-        return None, one_line(f"{TIMESTAMP} holds no possible time, {text!r}: the time of the files was taken", 300)
+        return None, one_line(
+            f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300
+        )
 
 
 def with_metadata(entry, folder):
@@ -139,14 +141,15 @@ def _is_folder(path):
 
 
 def _is_submission(entry):
-    if entry.name.endswith(ENDINGS):
+    """Whether a file or folder gets a row; one that cannot be looked at gets a row that says so."""
+    try:
+        if entry.name.endswith(ENDINGS):
+            return True
+        if entry.is_symlink():
+            return not os.path.isfile(entry.path)  # to a folder, or to nothing
+        return entry.is_dir() and any(path.name.endswith(ENDINGS) or problem for path, problem in walk(entry.path))
+    except OSError:
         return True
-    if entry.is_symlink():
-        return not os.path.isfile(entry.path)  # to a folder, or to nothing
-    if not _is_folder(entry.path):
-        return False
-    # an unreadable folder, or one with a link, gets a row that says so
-    return any(path.name.endswith(ENDINGS) or problem for path, problem in walk(entry.path))
 
 
 def _stem(name):

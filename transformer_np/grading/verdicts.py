@@ -69,8 +69,8 @@ def not_started(name, message):
 def _verdict(task, known, tried, judge):
     """(the verdict on the best of an exercise's definitions, the Found: this one and the others)."""
     name, found = task.name, tried.definitions.get(task.name, [])
+    begun, said = missing(name, known, tried.not_loaded)
     if name in tried.missing:
-        begun, said = missing(name, known, tried.not_loaded)
         said = plain_text(said)
         return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
     verdicts = [
@@ -78,6 +78,8 @@ def _verdict(task, known, tried, judge):
         for replies, where in zip_longest([tried.replies[name], *tried.more.get(name, ())], found)
     ]
     chosen = best(verdicts)
+    if begun and verdicts[chosen].outcome == "not started":  # only the stub could be loaded
+        return _crashed(task, plain_text(said)), []
     others = [one for one in found if one is not found[chosen]] if found else []
     return verdicts[chosen], [*found[chosen : chosen + 1], *others]
 

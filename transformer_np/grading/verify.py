@@ -1,6 +1,7 @@
 """The problems of a teacher's exercises, one sentence each."""
 
 import inspect
+import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import combinations
@@ -27,15 +28,15 @@ def problems(exercise, seconds=10.0, ends_process=False):
     ends_process: whether code in C that does not return ends this process
     """
     limit = TimeLimit(seconds, ends_process)
-    steps = _about_fields, _about_cases, _about_inputs, _about_reference, _about_draws
-    steps += _about_stub, _about_answer, _about_mistakes
+    steps = _about_fields, _about_cases, _about_inputs, _about_running, _about_reference
+    steps += _about_draws, _about_stub, _about_answer, _about_mistakes
     return next((found for step in steps if (found := _found(step, exercise, limit))), [])
 
 
 def hindrances(exercise, seconds=10.0):
     """The problems of an exercise with which nobody can be graded."""
     limit = TimeLimit(seconds, ends_process=True)
-    return next((found for step in (_about_cases, _about_reference) if (found := _found(step, exercise, limit))), [])
+    return next((found for step in (_about_cases, _about_running) if (found := _found(step, exercise, limit))), [])
 
 
 def _found(step, exercise, limit):
@@ -119,20 +120,29 @@ def _same(first, second):
     return bool(arrays[0]) and len(arrays[0]) == len(arrays[1]) and all(map(np.array_equal, *arrays))
 
 
-def _about_reference(exercise, limit):
+def _tried(exercise, limit):
+    """(case, " with …", the reference's Attempt) of all cases."""
     with limit("cases"):
         trials = Trials(exercise, SEEDS[0])
     for case in trials.cases:
         with limit("the reference"):
             tried = attempt(exercise, exercise.reference, case)
-        where = f" with {case.label}" if case.label else ""
+        yield case, f" with {case.label}" if case.label else "", tried
+
+
+def _about_running(exercise, limit):
+    for case, where, tried in _tried(exercise, limit):
+        if tried.crash and not case.raises:
+            yield _crashed(f"its reference crashes{where}", tried.crash)
+            return
+
+
+def _about_reference(exercise, limit):
+    for case, where, tried in _tried(exercise, limit):
         if case.raises:
             if not tried.crash or tried.crash.kind != case.raises:
                 yield f"its reference does not raise {case.raises}{where}{_where(exercise.reference)}"
             continue
-        if tried.crash:
-            yield _crashed(f"its reference crashes{where}", tried.crash)
-            return
         if tried.changed:
             yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
             return
@@ -238,12 +248,9 @@ def _about_mistakes(exercise, limit):
             yield f"{name!r} does not end; a mistake must return or raise"
             return
     for name, of in found.items():
-        kinds = [tried.crash.kind for _, tried in of if tried.crash]
-        if len(kinds) == len(of) and not any(kind in exercise.mistakes[name] for kind in kinds):
-            yield (
-                f"{name!r} raises {' or '.join(dict.fromkeys(kinds))} in every case, of which its text says nothing: "
-                "correct the rewrite, or name the exception in the text"
-            )
+        crashes = [tried.crash for _, tried in of if tried.crash]
+        if len(crashes) == len(of):
+            yield from _about_crashes(name, crashes, exercise.mistakes[name])
     right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
     yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
     alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]
@@ -257,6 +264,29 @@ def _about_mistakes(exercise, limit):
                 instead = verdict.misconception if verdict.misconception != TOO_LONG else None
                 told = f"as {instead!r}" if instead else "by no mistake"
                 yield f"the text of {name!r} is never read: an answer with this mistake is explained {told}"
+
+
+def _about_crashes(name, crashes, text):
+    """The problems of a mistake that raises an exception in every case. A student's exception of the same message is
+    explained by it, whatever its cause."""
+    kinds = " or ".join(dict.fromkeys(crash.kind for crash in crashes))
+    if not any(crash.kind in text for crash in crashes):
+        yield (
+            f"{name!r} raises {kinds} in every case, of which its text says nothing: correct the rewrite, or name the "
+            "exception in the text"
+        )
+    elif usual := next((crash.text for crash in crashes if _USUAL.search(crash.text)), ""):
+        yield (
+            f"{name!r} raises {kinds} in every case with the message {usual!r}, as other mistakes do, whose students "
+            "would read its text: drop it, or let it return something wrong"
+        )
+
+
+_USUAL = re.compile(
+    r"index out of range|division by zero|^(local |free )?(name|variable) '|cannot access local variable|"
+    r"object is not (subscriptable|iterable|callable)|has no (attribute|len\(\))|recursion depth|unexpected keyword|"
+    r"(missing|takes) .* positional argument|not enough values|too many values|^there is no "
+)
 
 
 def _as_expected(variant, expected):

@@ -16,12 +16,13 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from ..notebooks.texts import SOLUTION, read_cells, shown, texts
-from .handin import cells_of
+from .handin import cells_of, rank
 from .path import all_exercises
 
 PIP = "pip install 'transformer-np[notebooks]'"
 _SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
-_DYNAMIC = {"exec", "globals", "setattr", "vars", "import_module", "__import__"}  # may bind names that are not seen
+_DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand in a text
+_PACKAGE = __package__.partition(".")[0]
 _RUN_BY = ("time", "capture", "prun")  # magics whose cell is Python of the notebook itself
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -62,7 +63,7 @@ class Survey:
 def survey(files, single=False):
     """The Survey of {name: bytes}. single: the file is executed whatever is in it. Raises NeedsIPython."""
     read = {name: _Notebook(name, content) if name.endswith(".ipynb") else _File(name, content)
-            for name, content in sorted(files.items(), key=_rank)}  # fmt: skip
+            for name, content in sorted(files.items(), key=lambda item: rank(item[0]))}  # fmt: skip
     of_teacher = {name for name, one in read.items() if one.is_sheet}
     for name in of_teacher.copy():
         folder = PurePosixPath(name).parent
@@ -86,12 +87,12 @@ def survey(files, single=False):
 
 
 def source_of(files, known):
-    """{file: its code} of the files that are executed, without the course's own cells."""
+    """{file: its code} of the files that are executed, without the course's own cells, the first one last."""
     return {
         name: files[name]
         if name.endswith(".py")
         else "\n".join(piece["code"] for piece in pieces if not piece["course"]).encode("utf-8", "replace")
-        for name, pieces in known.load.items()
+        for name, pieces in reversed(known.load.items())
     }
 
 
@@ -99,12 +100,6 @@ def as_they_are(files):
     """The Survey of files that cannot be read in time: every .py file is executed."""
     load = {name: [_piece()] for name in sorted(files) if name.endswith(".py")}
     return Survey(load, dict.fromkeys(load, ()))
-
-
-def _rank(item):
-    """Orders files: first those called homework, then those higher up, then by name."""
-    path = PurePosixPath(item[0])
-    return path.stem.casefold() != "homework", len(path.parts), path.suffix == ".ipynb", item[0]
 
 
 def place(file, cell, line):
@@ -232,7 +227,8 @@ class _File:
 
     def _take(self, found, cell):
         """Note which exercises some bindings begin, and the names that nearly match."""
-        self.dynamic = self.dynamic or any(name == "*" for name, _, _ in found)
+        stars = [node.module or "" for name, node, _ in found if name == "*"]
+        self.dynamic = self.dynamic or any(module.startswith(_PACKAGE) for module in stars)
         for name, node, _ in found:
             if name in all_exercises():
                 if not is_stub(node, all_exercises()[name].parts):
@@ -245,10 +241,10 @@ class _File:
 
     def _take_elsewhere(self, tree, cell):
         """Note the definitions that nobody can call by the exercise's name."""
-        self.dynamic = self.dynamic or any(
-            isinstance(n, ast.Call) and (getattr(n.func, "id", None) or getattr(n.func, "attr", None)) in _DYNAMIC
-            for n in ast.walk(tree)
-        )
+        calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        texts_in = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        if _DYNAMIC & {getattr(call, "id", None) or getattr(call, "attr", None) for call in calls}:
+            self.dynamic |= any(all_exercises().keys() & set(re.findall(r"\w+", text)) for text in texts_in)
         for name, node, inside in _inner(tree.body, cell is not None):
             if name in all_exercises() and not is_stub(node, all_exercises()[name].parts):
                 where = place(self.name, cell, node.lineno)

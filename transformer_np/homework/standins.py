@@ -146,13 +146,18 @@ class _Package(ModuleType):
         return stand_in(self.__name__.partition(".")[0], name)
 
 
+def _is_seen(module):
+    """Whether a module shows something in a notebook. The library imports matplotlib and tqdm, so these stay."""
+    in_notebooks = ("tqdm.notebook", "tqdm.auto", "tqdm.autonotebook")
+    return module.partition(".")[0] in ("IPython", "ipywidgets") or module in in_notebooks
+
+
 class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         from importlib.machinery import ModuleSpec
 
-        wanted = name.partition(".")[0] in ("IPython", "ipywidgets")
-        return ModuleSpec(name, _Finder, is_package=True) if wanted else None
+        return ModuleSpec(name, _Finder, is_package=True) if _is_seen(name) else None
 
     @staticmethod
     def create_module(spec):
@@ -165,21 +170,18 @@ class _Finder:
 
 @contextmanager
 def unseen():
-    """Inside the block, nothing is shown: IPython and its widgets are stand-ins, pictures are drawn for no screen, and
-    progress bars are silent. The library may import matplotlib and tqdm, so these stay."""
-
-    def found():
-        return [name for name in sys.modules if name.partition(".")[0] in ("IPython", "ipywidgets")]
-
-    before, environment = {name: sys.modules.pop(name) for name in found()}, os.environ.copy()
+    """Inside the block, nothing is shown: IPython, its widgets and bars are stand-ins, pictures are drawn for no
+    screen, and progress bars are silent."""
+    before, environment = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}, os.environ.copy()
     os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
     sys.meta_path.insert(0, _Finder)
     try:
         yield
     finally:
         sys.meta_path.remove(_Finder)
-        for name in found():
+        for name in [*filter(_is_seen, sys.modules)]:
             del sys.modules[name]
+            vars(sys.modules.get("tqdm", sys)).pop(name.removeprefix("tqdm."), None)
         sys.modules.update(before)
         for name in quiet:
             os.environ.pop(name, None)

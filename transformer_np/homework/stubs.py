@@ -96,7 +96,7 @@ _COMMANDS = (
     ("status homework.py", "show a table of all exercises"),
     ("run homework.py train", "train a translator with your functions"),
     ("solution {first}", "show the library's code, once yours is right"),
-    ("start homework.py --reset {first}", "start an answer over; the old one is kept in a file beside it"),
+    ("start homework.py --reset NAME", "start an answer over; the old one is kept"),
 )
 _LETTERS = (
     "B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary"

@@ -56,6 +56,7 @@ class Submission:
     survey: Survey = field(default_factory=Survey, repr=False)
     crashes: dict = field(default_factory=dict)
     skipped: tuple = ()
+    helpers: dict = field(default_factory=dict, repr=False)  # {name: module} that its files import
 
     def place(self, definition):
         """Where a definition is, in words: "line 3" of the only file."""
@@ -89,7 +90,8 @@ def load(path, time_limit=SECONDS, strict=True):
                     crashes[name] = crash_of(error)
             if strict and name in crashes:
                 raise LoadError(files.paths[name], crashes[name])
-        own = {module.__name__ for module in modules} | of_students()
+        helpers = {name: sys.modules[name] for name in of_students()}
+        own = {module.__name__ for module in modules} | helpers.keys()
     definitions = {
         name: ranked(found, name, exercise.parts, own)[:MOST_TRIED] for name, exercise in all_exercises().items()
     }
@@ -102,7 +104,8 @@ def load(path, time_limit=SECONDS, strict=True):
         else:
             imported[name] = public_home(first.value.__name__, first.value, first.value.__module__)
     definitions = {name: of for name, of in definitions.items() if name in answers or name in others}
-    return Submission(path, answers, imported, others, tuple(modules), definitions, known, crashes, files.remarks)
+    modules = tuple(modules)
+    return Submission(path, answers, imported, others, modules, definitions, known, crashes, files.remarks, helpers)
 
 
 def files_of(path):
@@ -112,7 +115,7 @@ def files_of(path):
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_dir() and not (path.is_file() and path.name.endswith(ENDINGS)):
         raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
-    files = hand_in(path if path.is_dir() else path.parent / path.name)
+    files = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
     if not files.files:
         raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
     try:
@@ -126,9 +129,10 @@ def files_of(path):
 
 
 @contextmanager
-def _importable(folder):
+def _importable(folder, helpers=None):
     """Inside the block, the modules of a folder can be imported; afterwards no trace remains in sys.modules or on disk.
 
+    helpers: {name: module} that were loaded before, when answers are called that import them inside a function
     Yields a function that returns the names of the modules loaded from the folder.
     """
     before, path, write = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
@@ -142,7 +146,11 @@ def _importable(folder):
         }
 
     importlib.invalidate_caches()  # a file may be new
-    sys.path.insert(0, root)
+    if helpers is None:
+        sys.path.insert(0, root)
+    else:
+        sys.path += dict.fromkeys([root, *(os.path.dirname(module.__file__) for module in helpers.values())])
+    sys.modules.update({name: module for name, module in (helpers or {}).items() if name not in before})
     sys.dont_write_bytecode = True
     try:
         yield of_students
@@ -163,6 +171,8 @@ def _is_below(file, root):
 def _execute(name, path, pieces, skipped, names, limit):
     """What `execute` returns. A notebook is silent, and shows nothing."""
     in_notebook = name.endswith(".ipynb")
+    if in_notebook and any("plot" in (piece["code"] or "") for piece in pieces):
+        import matplotlib.pyplot  # noqa: F401 - it takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
         for context in (safe_numpy(), _unchecked(), *((unseen(), unheard()) if in_notebook else ())):
@@ -250,6 +260,8 @@ class Checks:
                 break
         chosen = best([standing.verdict for standing in standings])
         others = [one for one in definitions if one is not definitions[chosen]]
+        if standings[chosen].not_started and missing(name, self.submission.survey, self.submission.crashes)[0]:
+            return Standing(exercise, self._missing(name))  # only the stub could be loaded
         return replace(standings[chosen], definitions=(definitions[chosen], *others))
 
     def _check_answer(self, exercise, answer):
@@ -283,7 +295,9 @@ class Checks:
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):
-        return verdict_on(exercise, answer, self.seed, self.limit)
+        path = self.submission.path
+        with _importable(path if path.is_dir() else path.parent, self.submission.helpers):
+            return verdict_on(exercise, answer, self.seed, self.limit)
 
     def _runs(self, exercise, answer):
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""

@@ -1,7 +1,7 @@
 """Paths through the notebooks for a course: sections in the order of the lecture, and the minutes that they take.
 
 A path is a folder with one notebook for each group of sections. Sections that a path leaves out may define what a later
-one uses; those cells come first, under a heading of their own.
+one uses; those cells stay where they are, under a heading of their own.
 """
 
 import ast
@@ -32,7 +32,7 @@ LAB = (
 )
 PATHS = {"lecture": (LECTURE,), "lab": LAB}
 
-LEFT_OUT = "## From the sections left out\n\nRun these cells: the sections below use them."
+LEFT_OUT = "### From a section left out\n\nRun this: the sections below use it."
 
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\(\w+\.ipynb\)")
@@ -97,27 +97,32 @@ def sections(cells):
 
 
 def chosen(cells, beginnings):
-    """The sections whose heading has one of these beginnings, and the code cells before them that they need.
+    """[(heading, first, cells)] of the sections whose heading has one of these beginnings.
+
+    first: the code cells between it and the section chosen before that this or a later section needs
 
     Raises LookupError for a beginning that no heading has.
     """
-    parts, kept, before = sections(cells), [], []
+    parts, kept, left_out = sections(cells), [], []
     for beginning in beginnings:
         if not any(heading.startswith(beginning) for heading, _ in parts):
             raise LookupError(f"no section begins with {beginning!r}")
     for heading, inside in parts:
         if heading and heading.startswith(tuple(beginnings)):
-            kept.append((heading, inside))
+            kept.append((heading, left_out, inside))
+            left_out = []
         else:
-            before += [(len(kept), cell) for cell in inside if cell[0] == "code"]
-    needed = _loads(cell for _, inside in kept for cell in inside)
-    first = []
-    for place, cell in reversed(before):
-        trained = set(_TRAINS.findall(cell[1]))
-        if place < len(kept) and (_stores([cell]) | trained) & needed:
-            first.insert(0, cell)
-            needed |= _loads([cell])
-    return first, kept
+            left_out += [cell for cell in inside if cell[0] == "code"]
+    needed = _loads(cell for _, _, inside in kept for cell in inside)
+    made = []
+    for heading, left_out, inside in reversed(kept):
+        first = []
+        for cell in reversed(left_out):
+            if (_stores([cell]) | set(_TRAINS.findall(cell[1]))) & needed:
+                first.insert(0, cell)
+                needed |= _loads([cell])
+        made.insert(0, (heading, first, inside))
+    return made
 
 
 def _loads(cells):
@@ -166,10 +171,10 @@ def path_notebooks(name, texts, cells_of, difficulties):
     for session, groups in enumerate(sessions, 1):
         for place, (number, beginnings) in enumerate(groups, 1):
             cells = cells_of(texts[number])
-            first, kept = chosen(cells, beginnings)
+            kept = chosen(cells, beginnings)
             times = [
                 (heading, reading_minutes(inside) + exercise_minutes(inside, difficulties) * (name == "lab"))
-                for heading, inside in kept
+                for heading, _, inside in kept
             ]
             prefix, where = f"{place}", f"Part {place} of {len(groups)}"
             if len(sessions) > 1:
@@ -178,8 +183,8 @@ def path_notebooks(name, texts, cells_of, difficulties):
             listed = "\n".join(f"- {heading}: {max(1, round(spent))} min" for heading, spent in times)
             minutes = round(sum(spent for _, spent in times))
             body = [("markdown", f"{title}\n\n*{where} · {minutes} minutes*\n\n{listed}", [])]
-            if first:
-                body += [("markdown", LEFT_OUT, []), *first]
-            body += [(kind, _LINK.sub(r"\1", source), tags) for _, inside in kept for kind, source, tags in inside]
+            for _, first, inside in kept:
+                body += [("markdown", LEFT_OUT, []), *first] if first else []
+                body += [(kind, _LINK.sub(r"\1", source), tags) for kind, source, tags in inside]
             made.append(Part(session, f"{prefix}_{texts[number].stem}.ipynb", texts[number], body, times))
     return made

@@ -2,7 +2,8 @@
 
 Every heading begins a slide, and so does what would not fit below it: a slide has room for some 22 lines. Of prose
 without a formula, table, list or question only the first paragraph after a heading or a code cell is shown; the rest
-becomes the speaker's notes. How tall an output is turns out in the browser: a slide still too tall is made smaller.
+becomes the speaker's notes. How tall an output is turns out in the browser: a slide still too tall is made smaller,
+and of a long table only the beginning is shown.
 """
 
 import re
@@ -21,6 +22,7 @@ FIT = """<style>
 .reveal .slides :is(p, ul, table) { margin: 0.3em 0; } .reveal .slides table { font-size: 17px; }
 .reveal .slides :is(.jp-InputPrompt, .jp-OutputPrompt) { display: none; }
 .reveal .slides pre { font-size: 14px; line-height: 1.35; margin: 0; box-shadow: none; width: auto; }
+.reveal .slides .jp-OutputArea-output { display: block; max-height: 450px; overflow: hidden; }
 .reveal .slides .jp-OutputArea :is(img, svg) {
   max-height: 380px; max-width: 100%; width: auto; height: auto; margin: 0;
 }

@@ -1,12 +1,12 @@
 """A pretrained folder as a whole: the model, and all that the files beside it say about its use."""
 
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from ..data.files import read_utf8
-from ..models.layouts.folder import KEPT_TEXTS, kept_settings, load_any, read_settings
+from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, model_type, read_settings
+from ..models.layouts.gguf import located
 from ..support.checks import check_at_least, check_number, short
 from ..support.files import read_json_object
 from .tokenizer import PretrainedTokenizer
@@ -29,8 +29,7 @@ class PretrainedFolder:
     """A folder in Hugging Face's layout. Its parts are read when they are first used.
 
         folder = PretrainedFolder("folder")
-        model, text = folder.model, folder.read("not bad at all")
-        model.classify(**folder.inputs([text]))
+        folder.model.classify(**inputs(folder.read("not bad at all")))
 
     settings: config.json, a dict;  model, tokenizer;  max_tokens: the longest text that the model reads
     output: what a classifier says of a text: "one" of its labels (softmax), "several" at once (a sigmoid each, and for
@@ -43,7 +42,7 @@ class PretrainedFolder:
     """
 
     def __init__(self, folder):
-        self.path = Path(folder)
+        self.path = located(folder)
         self.settings = read_settings(self.path)
 
     @cached_property
@@ -51,9 +50,10 @@ class PretrainedFolder:
         return load_any(self.path)
 
     def model_for(self, kinds, use):
-        """The model; ValueError if it is of none of these classes. use: what it is needed for, such as "a GPT\"."""
-        if not isinstance(self.model, kinds):
-            raise ValueError(f"{self.path} holds a {type(self.model).__name__}, {use}")
+        """The model; ValueError if it is of none of these classes, before it is read. use: the rest of the message"""
+        kind = MODELS[model_type(self.path, self.settings)]
+        if not issubclass(kind, kinds):
+            raise ValueError(f"{self.path} holds a {kind.__name__}, {use}")
         return self.model
 
     @cached_property
@@ -136,6 +136,29 @@ class PretrainedFolder:
         """The settings of generation that this package does not have: ["repetition_penalty 1.2", …]"""
         given = ((name, self.generation.get(name)) for name in PLAIN)
         return [f"{name} {value}" for name, value in given if value is not None and value != PLAIN[name]]
+
+    def conversation(self, said):
+        """What a person says, in the folder's template of a conversation: the text that the model answers by continuing
+        it. Raises ValueError without a template, or for one that refuses this text."""
+        import jinja2
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        beside = self.path / "chat_template.jinja"
+        template = read_utf8(beside) if beside.is_file() else self.tokenizer.settings.get("chat_template")
+        if not isinstance(template, str):
+            raise ValueError(f"{self.path} has no template of a conversation: its model only continues texts")
+
+        def refuse(message):
+            raise jinja2.TemplateError(message)
+
+        special = {name: self.tokenizer.settings.get(name) or "" for name in ("bos_token", "eos_token")}
+        special = {name: one.get("content", "") if isinstance(one, dict) else one for name, one in special.items()}
+        try:
+            page = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(template)
+            messages = [{"role": "user", "content": said}]
+            return page.render(messages=messages, add_generation_prompt=True, raise_exception=refuse, **special)
+        except (jinja2.TemplateError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"the template of a conversation in {self.path} cannot be used: {error}") from None
 
     # --- for a training run that starts from the folder --------------------------------------------------------------
 

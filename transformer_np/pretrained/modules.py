@@ -128,10 +128,7 @@ def _dense(folder, prompted):
 def _only(path, **supported):
     """The settings in a file, {} without it; ValueError for one with another value than the supported one."""
     settings = _read(path)
-    try:
-        refuse(settings, supported)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    refuse(settings, supported, path)
     return settings
 
 

@@ -63,10 +63,8 @@ class SentenceEncoder:
         found = PretrainedFolder(Path(folder) / inside)
         model = found.model_for(Bert, "which gives no sentence vectors here; a BERT does")
         settings = found.json(SETTINGS)
-        try:
-            refuse(settings, {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"})
-        except ValueError as error:
-            raise ValueError(f"{found.path / SETTINGS}: {error}") from None
+        supported = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
+        refuse(settings, supported, found.path / SETTINGS)
         longest = settings.get("max_seq_length") or found.max_tokens
         if not isinstance(longest, int) or longest < 1:
             raise ValueError(f"{found.path / SETTINGS}: max_seq_length must be at least 1, got {short(longest)}")

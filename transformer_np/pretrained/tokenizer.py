@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..models.layouts.gguf import located
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
 TOKENIZER = "tokenizer.json"
@@ -180,6 +181,7 @@ def _with_segments(settings):
 
 def _file(path):
     """The tokenizer.json of this path; FileNotFoundError that says how to make one from older files."""
+    path = located(path)
     path = path / TOKENIZER if path.is_dir() else path
     if path.is_file():
         return path

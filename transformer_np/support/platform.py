@@ -39,7 +39,7 @@ def module_with(name, function):
 def write_in_place(path, write):
     """Call `write(temporary path)` in memory, then put the bytes over those of the file `path`.
 
-    The file is never empty, not even for a moment: the drive of JupyterLite waits forever at an empty .json file. A tab
+    No .json file is cut, not even for a moment: the drive of JupyterLite waits forever at one that is not JSON. A tab
     that is closed at that moment can leave a mixture of old and new, but no lost file.
     """
     with tempfile.TemporaryDirectory() as memory:
@@ -47,9 +47,11 @@ def write_in_place(path, write):
         temporary.touch()
         write(temporary)
         data = temporary.read_bytes()
-    with open(path, "r+b" if path.exists() else "xb") as file:
-        file.write(data)
-        file.truncate()
+    if path.suffix == ".json" and path.exists():
+        with open(path, "r+b", buffering=0) as file:
+            file.write(data.ljust(os.fstat(file.fileno()).st_size))  # spaces at its end mean nothing
+    else:
+        path.write_bytes(data)
 
 
 # --- a timer without signals and threads -----------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Advice at the end of a training run: at most two lines, from what was measured, and none if all is well."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +9,7 @@ from ..training import NegativeSampling
 
 MOST = 2  # lines
 WELL = 0.98  # the share of unseen data that is right from which nothing needs advice
+NOTHING = 0.05  # nats per target, about 95 % of probability: nothing is left to gain, where no answers are measured
 FALLING = 0.03, 0.01  # the fall of the loss over the last fifth of the steps: as a share of it, and in nats
 FAST = 0.1  # such a fall asks for four times the steps, a slower one for twice as many
 OVERFITTING = 1.05  # times the lowest validation loss: a smaller increase may be chance
@@ -59,7 +59,7 @@ def advice(measured):
 
 def _well(measured):
     """Whether unseen data are predicted so well that there is nothing to gain."""
-    return (measured.right is not None and measured.right >= WELL) or _loss_kept(measured) <= -math.log(WELL)
+    return measured.right >= WELL if measured.right is not None else _loss_kept(measured) <= NOTHING
 
 
 def _loss_kept(measured):

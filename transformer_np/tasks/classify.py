@@ -114,7 +114,8 @@ class Classifier(Trained):
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         labels = facts.get("labels")
-        if not isinstance(labels, list) or len(labels) != model.config.num_classes:
+        known = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        if not known or len(labels) != model.config.num_classes:
             raise ValueError(f"it does not name {model.config.num_classes} labels")
         classifier = cls(model, *tokenizers.values(), labels, options.max_len)
         classifier.pairs = facts.get("pairs", False) is True
@@ -315,8 +316,9 @@ def _settled_for_pretrained(options):
     given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
     if given:
         raise ValueError(f"{given[0]} is that of the model in {options.pretrained}: leave this option out")
-    longest = PretrainedFolder(options.pretrained).max_tokens
-    usual = {**PRETRAINED, "pooling": "mean", "max_len": min(mlm.SIZES["max_len"], longest)}
+    longest = PretrainedFolder(options.pretrained).settings.get("max_position_embeddings")
+    longest = min(mlm.SIZES["max_len"], longest) if isinstance(longest, int) else mlm.SIZES["max_len"]
+    usual = {**PRETRAINED, "pooling": "mean", "max_len": longest}
     options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
     if options.steps is None:
         texts = data.sentiment_sentences() if options.data is None else data.read_labelled(options.data)

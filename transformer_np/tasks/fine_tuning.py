@@ -5,7 +5,6 @@ pretrained folder, which the checkpoint names with a checksum.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..data import Tokenizer
 from ..layers import add_lora, merge_lora
 from ..layers.initial import blank, normal
 from ..models.decoder_only import DecoderOnly
+from ..models.layouts.gguf import located
 from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
@@ -115,7 +115,7 @@ def header(model, options):
     """JSON data for the checkpoint, from which `load` finds the parameters that stay as they are; {} if all learn."""
     if options.lora is None and options.freeze is None:
         return {}
-    folder = str(Path(options.pretrained).resolve())
+    folder = str(located(options.pretrained).resolve())
     return {"base": {"folder": folder, "lora": options.lora, "sum": _sum_of_frozen(model)}}
 
 

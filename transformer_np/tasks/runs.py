@@ -9,12 +9,12 @@ from zlib import crc32
 
 from ..models import Bert
 from ..models.layouts.folder import CONFIG, KEPT_TEXTS, save_pretrained
-from ..pretrained.export import as_pretrained
 from ..pretrained.folder import GENERATION
 from ..support.files import held, read_json, read_json_object, write_text
 from ..training.checkpoint import model_header, model_tensors, save_checkpoint
 from ..training.choice import team_of
 from ..training.history import history_path
+from .export import as_pretrained
 from .fine_tuning import kept, load, read_tokenizer
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"

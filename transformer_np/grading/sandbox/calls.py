@@ -42,7 +42,7 @@ _WITHOUT_EFFECT = "flock fsync fdatasync msync".split()
 _LOCKS = {"fcntl": (1, (6, 7, 37, 38))}  # F_SETLK, F_SETLKW, and those of open files
 # Python calls these by name: its error is then PermissionError. The others have an error that libraries know
 _FORBIDDEN = "fork vfork execve execveat socket setpriority sched_setaffinity".split()
-_CLONE_THREAD = 0x10000
+_THREAD, _NAMESPACES = 0x10000, 0x7E020000  # flags of clone
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _IF_EQUAL, _IF_BITS = 4, 7
@@ -84,8 +84,8 @@ def allowed():
         add(_ERRNO, name)
     for name in _FORBIDDEN:
         add(forbidden, name)
-    add(_ALLOW, "clone", _Condition(0, _IF_BITS, _CLONE_THREAD, _CLONE_THREAD))
-    add(forbidden, "clone", _Condition(0, _IF_BITS, _CLONE_THREAD, 0))
+    add(_ALLOW, "clone", _Condition(0, _IF_BITS, _THREAD | _NAMESPACES, _THREAD))
+    add(forbidden, "clone", _Condition(0, _IF_BITS, _THREAD, 0))
     with tempfile.TemporaryFile() as file:
         failed = library.seccomp_export_bpf(rules, file.fileno())
         library.seccomp_release(rules)

@@ -61,6 +61,10 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 return import_module(_STAND_INS).stand_in(name.partition(".")[0], wanted)
             if f"{name}.{wanted}" in self.modules or f"{name}.{wanted}" in self.constants:
                 return import_module(f"{name}.{wanted}")
+            for part in [part for part in self.modules if part.startswith(f"{name}.")]:  # `layers` has a name of a part
+                found = vars(import_module(part)).get(wanted)
+                if getattr(found, "__module__", None) == part:
+                    return found
             return _Absent(wanted, (), {"__module__": name})
 
         module.__getattr__ = get

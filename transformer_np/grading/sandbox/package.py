@@ -1,8 +1,9 @@
 """The part of this library that the process of a submission holds: modules as compiled code, and no answer.
 
 For most exercises these are the worker and `module` with what it imports. An exercise that is built from other parts of
-the library (a block, an optimizer, decoding) gets these parts too. Two kinds of modules are cut to some names and what
-these need: a sheet, of which the function that tries an answer is left, and the module with the answer.
+the library (a block, an optimizer, decoding) gets what the module with its answer imports, and nothing else. Two kinds
+of modules are cut to some names and what these need: a sheet, of which the function that tries an answer is left, and
+the module with the answer.
 """
 
 import ast
@@ -23,9 +24,8 @@ ALWAYS = tuple(
     f"{PACKAGE}.{name}"
     for name in ("grading.sandbox.worker", "grading.sandbox.given", "module", "functional.special", "support.checks")
 )
-# packages that an exercise which is built from other parts of the library gets, and modules
-_LIBRARY = ("functional", "layers", "models", "training")
-_LIBRARY_NAMES = (*_LIBRARY, "decoding", "masks", "module")
+_PACKAGES = f"{PACKAGE}.layers", f"{PACKAGE}.models", f"{PACKAGE}.training"
+_LIBRARY = ("functional", "layers", "models", "training", "decoding", "masks", "module")
 
 
 class Package:
@@ -39,15 +39,20 @@ class Package:
         for name in ALWAYS:
             self.need(name)
         if exercise is not None:
-            for name in _LIBRARY_NAMES:
-                self.need(f"{PACKAGE}.{name}")
+            self.need(exercise.reference.__module__)
 
     def need(self, module, names=()):
         """Add a module and what it imports; of a module that is cut, only these names and what they need."""
         file = _file_of(module)
-        if file is None or (file.name == "__init__.py" and not self._is_whole(module)):
+        if file is None:
             return
         tree = _parsed(file)
+        if file.name == "__init__.py" and not self._is_whole(module):
+            if self.exercise is not None and module in _PACKAGES:
+                for target, wanted in _imports(tree, module):
+                    if {*wanted} & {*names}:
+                        self.need(target, wanted)
+            return
         if self._is_answers(module):
             names = names_beside(self.exercise)
         if _is_sheet(module) or self._is_answers(module):
@@ -59,13 +64,12 @@ class Package:
         elif module in self._trees:
             return
         self._trees[module] = tree
-        parent = module.rpartition(".")[0]
-        self.need(parent)
-        for target, wanted in _imports(tree, module if file.name == "__init__.py" else parent):
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        for target, wanted in _imports(tree, package):
             self.need(target, wanted)
 
     def _is_whole(self, module):
-        return self.exercise is not None and (module == PACKAGE or module.split(".")[1] in _LIBRARY)
+        return self.exercise is not None and module == f"{PACKAGE}.functional"  # used as F.name: nothing says which
 
     def _is_answers(self, module):
         return self.exercise is not None and module == self.exercise.reference.__module__
@@ -101,7 +105,7 @@ def constants():
     """{module: {name: value}} of the numbers and texts in the library's modules: defaults of some parameters."""
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.startswith(f"{PACKAGE}.") and name.split(".")[1] in _LIBRARY_NAMES:
+        if name.startswith(f"{PACKAGE}.") and name.split(".")[1] in _LIBRARY:
             values = {k: v for k, v in vars(module).items() if k[0] != "_" and isinstance(v, int | float | str)}
             found[name] = values
     return found

@@ -113,8 +113,8 @@ def _called(name, texts):
     """The other exercises whose names a text reads, and those that theirs read."""
     found, left = [], [name]
     while left:
-        text = texts.get(left.pop()) or ""
-        new = [n for n in all_exercises() if n in free_names(text) and n != name and n not in found]
+        read = free_names(texts.get(left.pop()) or "")
+        new = [n for n in all_exercises() if n in read and n != name and n not in found]
         found += new
         left += new
     return found

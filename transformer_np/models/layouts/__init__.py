@@ -11,11 +11,12 @@ HEADS: {prefix of the names of a head that the model lacks: its task}; they are 
 read_config(settings, weights): from config.json, a dict, and the open file to the keyword arguments of the model's
     configuration, all but `dtype`; ValueError for a setting that the model does not support
 write_config(config): from the configuration to config.json
-copies(settings): {name of a tensor that may stand for another one, with which it is tied: that name}
-duplicates(config): names of tensors in the file that repeat another tensor
+COPIES: {name of a tensor that repeats another one if the weights are tied, or stands for it: that name}; ALWAYS: those
+    that do so even if they are not;  TIED: whether they are tied if config.json does not say
 body(config), heads(config): {standard name: layout.Stored}, inside and outside the prefix
 
 Some layouts also have
+duplicates(config): names of tensors in the file that repeat another tensor (otherwise COPIES or ALWAYS)
 standard_name(name): of a tensor, without the prefix: the spelling that the functions above use
 prefix(config): the prefix to write, "" or PREFIX (otherwise PREFIX)
 writable(model): the model, or an equal one that the layout can represent; ValueError if there is none

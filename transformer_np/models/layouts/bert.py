@@ -18,7 +18,7 @@ MLM_HEAD = {
     "cls.predictions.transform.LayerNorm.weight": Stored(("mlm_head.norm.gamma",)),
     "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
 }
-TIED = {"cls.predictions.bias": Stored(("mlm_head.b",))}
+BIAS = {"cls.predictions.bias": Stored(("mlm_head.b",))}
 UNTIED = {  # then another bias counts, and cls.predictions.bias is not used
     "cls.predictions.decoder.weight": Stored(("mlm_head.output.w",), transposed=True),
     "cls.predictions.decoder.bias": Stored(("mlm_head.b",)),
@@ -27,6 +27,7 @@ COPIES = {  # in the masked-language-model head: shared tensors that some files 
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+TIED, ALWAYS = True, ()
 POOLER = {
     "pooler.dense.weight": Stored(("pooler.linear.w",), transposed=True),
     "pooler.dense.bias": Stored(("pooler.linear.b",)),
@@ -50,8 +51,9 @@ def read_config(settings, weights):
     pooler = any(name in weights for name in POOLER)
     tied = all(weights.equal(*pair) for pair in COPIES.items() if pair[0] in weights and pair[1] in weights)
     shape = weights.shape("classifier.weight") if "classifier.weight" in weights else ()  # (C, D)
-    classes = shape[0] if len(shape) == 2 else None
-    of_tokens = not pooler or "BertForTokenClassification" in given(settings, "architectures", [])
+    kinds = given(settings, "architectures", [])
+    classes = shape[0] if len(shape) == 2 and "BertForMultipleChoice" not in kinds else None  # one score of each choice
+    of_tokens = not pooler or "BertForTokenClassification" in kinds
     return dict(
         vocab_size=required(settings, "vocab_size"), max_len=required(settings, "max_position_embeddings"),
         d_model=required(settings, "hidden_size"), num_heads=required(settings, "num_attention_heads"),
@@ -65,14 +67,9 @@ def read_config(settings, weights):
     )  # fmt: skip
 
 
-def copies(settings):
-    """{name of a tensor that may stand for another one: that name}"""
-    return COPIES if given(settings, "tie_word_embeddings", True) else {}
-
-
 def duplicates(config):
-    """Names of tensors in the file that repeat another tensor."""
-    return {*COPIES, *TIED} if config.mlm_head else set()
+    """Names of tensors in the file that repeat another tensor. Without its head, those of the head are left out."""
+    return {*COPIES, *BIAS} if config.mlm_head else set()
 
 
 def write_config(config):
@@ -129,7 +126,7 @@ def heads(config):
     """{name: Stored} for the tensors outside the prefix"""
     tensors = {}
     if config.mlm_head:
-        tensors = MLM_HEAD | (TIED if config.tie_embeddings else UNTIED)
+        tensors = MLM_HEAD | (BIAS if config.tie_embeddings else UNTIED)
     if config.num_classes is not None or config.token_classes is not None:
         ours = "classifier." if config.num_classes is not None else "token_classifier."
         tensors = tensors | _linear("classifier", ours, "")

@@ -12,6 +12,8 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
+from .gguf import located
+from .layout import given
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -38,8 +40,8 @@ def register(cls):
 
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
-    folder = Path(folder)
-    return load_pretrained(MODELS[_model_type(folder, read_settings(folder))], folder, dtype)
+    folder = located(folder)
+    return load_pretrained(MODELS[model_type(folder, read_settings(folder))], folder, dtype)
 
 
 def load_pretrained(cls, folder, dtype=None):
@@ -59,14 +61,14 @@ def load_pretrained(cls, folder, dtype=None):
     """
     if dtype is not None:
         dtype = floating_dtype("dtype", dtype)
-    folder = Path(folder)
+    folder = located(folder)
     settings = read_settings(folder)
-    model_type = _model_type(folder, settings)
-    layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
+    kind = model_type(folder, settings)
+    layout = next((layout for layout in getattr(cls, "layouts", ()) if kind in layout.MODEL_TYPES), None)
     if layout is None:
         raise ValueError(
-            f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
-            f"read it with {MODELS[model_type].__name__}.from_pretrained"
+            f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: "
+            f"read it with {MODELS[kind].__name__}.from_pretrained"
         )
     weights = _Weights(folder, layout, settings)
     try:
@@ -187,15 +189,15 @@ def read_settings(folder):
     return read_json_object(folder / CONFIG)
 
 
-def _model_type(folder, settings):
+def model_type(folder, settings):
     """The model type in config.json; ValueError if this package has no such model."""
-    model_type = settings.get("model_type")
-    if not isinstance(model_type, str) or model_type not in MODELS:
+    found = settings.get("model_type")
+    if not isinstance(found, str) or found not in MODELS:
         raise ValueError(
-            f"{folder / CONFIG}: model_type is {model_type!r}, which is not supported; "
+            f"{folder / CONFIG}: model_type is {found!r}, which is not supported; "
             f"supported are {', '.join(sorted(MODELS))}"
         )
-    return model_type
+    return found
 
 
 class _Weights:
@@ -215,8 +217,9 @@ class _Weights:
             if standard in self.in_file:
                 raise ValueError(f"{self.path} has both {self.in_file[standard]} and {name}, two names of one tensor")
             self.in_file[standard], self.tensors[standard] = name, check_kind(name, tensor)
-        for copy, standard in layout.copies(settings).items():  # tied weights may be stored under either name
-            if copy in self and standard not in self:
+        tied = given(settings, "tie_word_embeddings", layout.TIED)
+        for copy, standard in layout.COPIES.items():  # tied weights may be stored under either name
+            if (tied or copy in layout.ALWAYS) and copy in self and standard not in self:
                 self.in_file[standard], self.tensors[standard] = self.in_file.pop(copy), self.tensors.pop(copy)
         self.dtype = "float64" if any(tensor.kind == "F64" for tensor in self.tensors.values()) else "float32"
 
@@ -253,9 +256,11 @@ def _check_names(weights, wanted, layout, config):
     missing = [
         layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
     ]
+    duplicates = layout.COPIES if config.tie_embeddings else layout.ALWAYS
+    duplicates = layout.duplicates(config) if hasattr(layout, "duplicates") else duplicates
     unexpected, ignored = [], {}  # ignored: {task: names}
     for standard, name in sorted(weights.in_file.items()):
-        if standard not in wanted and standard not in layout.duplicates(config):
+        if standard not in wanted and standard not in duplicates:
             head = next((head for head in layout.HEADS if standard.startswith(head)), None)
             unexpected.append(name) if head is None else ignored.setdefault(layout.HEADS[head], []).append(name)
     wrong = [f"{what} {_listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]

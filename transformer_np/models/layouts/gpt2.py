@@ -7,10 +7,11 @@ import re
 from dataclasses import replace
 
 from ...layers.initial import blank
-from .layout import ACTIVATION_NAMES, Stored, activation, given, is_tied, refuse, required
+from .layout import ACTIVATION_NAMES, Stored, activation, is_tied, refuse, required
 
 MODEL_TYPES, PREFIX = ("gpt2",), "transformer."
 BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
+TIED, COPIES, ALWAYS = True, {"lm_head.weight": "wte.weight"}, ()
 HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "multiple_choice_head.": "multiple choice"}
 
 
@@ -31,16 +32,6 @@ def read_config(settings, weights):
         tie_embeddings=is_tied(settings, weights, "wte.weight", default=True),
         layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-5)),
     )  # fmt: skip
-
-
-def copies(settings):
-    """{name of a tensor that may stand for another one: that name}"""
-    return {"lm_head.weight": "wte.weight"} if given(settings, "tie_word_embeddings", True) else {}
-
-
-def duplicates(config):
-    """Names of tensors in the file that repeat another tensor."""
-    return {"lm_head.weight"} if config.tie_embeddings else set()
 
 
 def write_config(config):

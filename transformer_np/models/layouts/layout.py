@@ -49,11 +49,12 @@ def given(settings, key, default):
     return default if value is None else value
 
 
-def refuse(settings, supported):
-    """Raise ValueError if a setting has another value than the supported one."""
+def refuse(settings, supported, path=None):
+    """Raise ValueError if a setting has another value than the supported one. path: of their file, for the message"""
     for key, value in supported.items():
         if settings.get(key, value) not in (value, None):
-            raise ValueError(f"{key} is {settings[key]!r}, which is not supported; supported is {value!r}")
+            where = "" if path is None else f"{path}: "
+            raise ValueError(f"{where}{key} is {settings[key]!r}, which is not supported; supported is {value!r}")
 
 
 def is_tied(settings, weights, embedding, default):

@@ -13,6 +13,7 @@ from .layout import Stored, is_tied, matrix, refuse, required
 MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2", "qwen3"), "model."
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
 SLIDING = "sliding_attention"  # a layer with a window
+TIED, COPIES, ALWAYS = False, {"lm_head.weight": "embed_tokens.weight"}, ()
 HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "qa_outputs.": "answers"}
 
 
@@ -71,16 +72,6 @@ def _window(settings, num_layers):
             )
         width = width if kinds == {SLIDING} else None
     return None if width is None else width - 1
-
-
-def copies(settings):
-    """{name of a tensor that may stand for another one: that name}"""
-    return {"lm_head.weight": "embed_tokens.weight"} if settings.get("tie_word_embeddings") else {}
-
-
-def duplicates(config):
-    """Names of tensors in the file that repeat another tensor."""
-    return {"lm_head.weight"} if config.tie_embeddings else set()
 
 
 def write_config(config):

@@ -15,7 +15,8 @@ HEADS = {"classification_head.": "classes of texts", "classifier.": "classes of 
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 EMBEDDING, OUTPUT = "shared.weight", "lm_head.weight"
-COPIES = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
+TIED, ALWAYS = True, ("decoder.embed_tokens.weight", "encoder.embed_tokens.weight")
+COPIES = dict.fromkeys((*ALWAYS, OUTPUT), EMBEDDING)
 
 
 def read_config(settings, weights):
@@ -32,7 +33,7 @@ def read_config(settings, weights):
     tied = bool(given(settings, "tie_word_embeddings", True))
     scaled = bool(given(settings, "scale_decoder_outputs", tied))  # the key of newer files, which all say "tied"
     tied = scaled or (tied and OUTPUT not in weights)
-    copies = [name for name in sorted(COPIES | ({OUTPUT} if tied else set())) if name in weights]
+    copies = [name for name in COPIES if name in weights and (tied or name in ALWAYS)]
     for name in copies:
         if EMBEDDING in weights and not weights.equal(name, EMBEDDING):
             raise ValueError(f"{name} must equal {EMBEDDING}, but differs")
@@ -50,17 +51,6 @@ def read_config(settings, weights):
         eos_id=eos_id[0] if isinstance(eos_id, list) and eos_id else eos_id,
         bos_id=given(settings, "decoder_start_token_id", pad_id), max_len=given(settings, "n_positions", 512),
     )  # fmt: skip
-
-
-def copies(settings):
-    """{name of a tensor that may stand for another one: that name}"""
-    names = [*sorted(COPIES), *([OUTPUT] if given(settings, "tie_word_embeddings", True) else [])]
-    return dict.fromkeys(names, EMBEDDING)
-
-
-def duplicates(config):
-    """Names of tensors in the file that repeat another tensor."""
-    return COPIES | ({OUTPUT} if config.tie_embeddings else set())
 
 
 def write_config(config):

@@ -105,7 +105,7 @@ async function check(seed, seconds = course.seconds) {
   const texts = Object.fromEntries(answers.names.map((other) => [other, answers.of(other).text]));
   texts[name] = editor.text;
   say("Checking…");
-  byId("check").disabled = true;
+  checking(true);
   try {
     const { result, printed, stopped, error } = await python.call(
       "check", name, JSON.stringify(texts, wellFormed), seconds, "tell", seed,
@@ -115,9 +115,18 @@ async function check(seed, seconds = course.seconds) {
     if (name === current) show(found);
     return { passed: found.passed, outcome: found.outcome, text: found.text, line: found.line, seed: found.seed ?? null };
   } finally {
-    byId("check").disabled = false;
+    checking(false);
     if (byId("state").textContent === "Checking…") say("");
   }
+}
+
+// A disabled button would lose the focus of the keyboard.
+function checking(now) {
+  byId("check").setAttribute("aria-disabled", String(now));
+}
+
+function checkUnlessChecking() {
+  if (byId("check").getAttribute("aria-disabled") !== "true") check();
 }
 
 function wellFormed(key, value) {
@@ -294,12 +303,12 @@ async function begin() {
   byId("course-note").textContent = course.deadline ? `Deadline: ${course.deadline}` : "";
   byId("course-note").hidden = !course.deadline;
   collect();
-  editor = new Editor(byId("editor"), write, () => byId("check").disabled || check());
+  editor = new Editor(byId("editor"), write, checkUnlessChecking);
   answers.listen((name) => (name === current ? choose(name) : list()));
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = decodeURIComponent((location.hash || location.search).slice(1));
   choose(exercises.has(wanted) ? wanted : next(null));
   byId("exercises").open = matchMedia("(min-width: 56rem)").matches;
-  for (const [id, action] of Object.entries({ check: () => check(), hint: nextHint, again, save: saveFile })) byId(id).onclick = action;
+  for (const [id, action] of Object.entries({ check: checkUnlessChecking, hint: nextHint, again, save: saveFile })) byId(id).onclick = action;
   byId("next").onclick = () => choose(next(current));
   byId("go").onclick = () => editor.go(last[current].line);
   byId("open").onchange = openFile;

@@ -29,6 +29,7 @@ export class Python {
       };
       this.worker.onerror = (event) => fail(event.message || "the browser cannot run it");
       this.worker.onmessage = ({ data }) => {
+        if (typeof data !== "object" || !data) return; // a student's code may send anything
         if (data.ready) {
           this.tell("");
           this.worker.onerror = () => this.#restart("Python ended");

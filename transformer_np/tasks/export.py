@@ -5,7 +5,7 @@ import json
 from ..data import BPETokenizer, CharTokenizer
 from ..data.bpe import FIRST_BYTE
 from ..data.tokenizers import BOS, EOS, SPECIAL_TOKENS, UNK
-from .tokenizer import LETTERS, TOKENIZER, TOKENIZER_CONFIG, PretrainedTokenizer
+from ..pretrained.tokenizer import LETTERS, TOKENIZER, TOKENIZER_CONFIG, PretrainedTokenizer
 
 # The pattern of BPETokenizer, in the classes of Unicode that Python's \\w, \\d and \\s mean
 _WHITE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

@@ -1,0 +1,103 @@
+"""`transformer-np site`: the notebooks as a static JupyterLite, and notebook 02 in it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
+
+from in_a_tab import pyodide, run, served
+from shared import fails
+
+from transformer_np.notebooks import in_a_browser
+
+TEXT = """# A title
+
+```python
+model.fit(steps=600)
+train(steps=30, lr=0.1)
+```
+"""
+
+
+@pytest.mark.parametrize(("name", "steps"), [("07_translator", "steps=60"), ("02_self_attention", "steps=600")])
+def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps):
+    text = tmp_path / f"{name}.md"
+    text.write_text(TEXT, "utf-8")
+    cells = json.loads(in_a_browser.browser_copy(text))["cells"]
+    code = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
+    assert f"fit({steps})" in code
+    assert ("In the browser" in "".join(cells[0]["source"])) == ("07" in name)
+
+
+def test_what_cannot_run_says_so_first(tmp_path):
+    text = tmp_path / "16_fine_tuning.md"
+    text.write_text(TEXT, "utf-8")
+    (first, *_) = json.loads(in_a_browser.browser_copy(text))["cells"]
+    assert "cannot run in a browser" in "".join(first["source"])
+
+
+def test_refusals(capsys, tmp_path):
+    pytest.importorskip("jupyterlite_core", reason="the site is made with JupyterLite, which is not there")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    assert "is not an empty folder" in fails(capsys, "site", "--out", tmp_path / "full")
+    assert "contains no pyodide-lock.json" in fails(capsys, "site", "--out", tmp_path / "new", "--pyodide", tmp_path)
+    assert not (tmp_path / "new").exists()
+
+
+ALL_RUN = """
+for (;;) {
+  await new Promise((go) => setTimeout(go, 300));
+  const page = window.jupyterapp?.shell?.currentWidget, kernel = page?.sessionContext?.session?.kernel;
+  if (kernel?.status !== "idle") continue;
+  const cells = page.content.widgets.filter(({ model }) => model.type === "code").map(({ model }) => model);
+  if (!window.asked) { window.asked = true; window.jupyterapp.commands.execute("notebook:run-all-cells"); }
+  if (cells.every(({ executionCount }) => executionCount)) {
+    return cells.flatMap(({ outputs }) => outputs.toJSON()).map((output) => output.evalue ?? output.output_type);
+  }
+}
+"""
+CHECK = """
+const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+const asked = kernel.requestExecute({ code: given[0] });
+let said = "";
+asked.onIOPub = ({ content }) => { said += content.text ?? content.evalue ?? ""; };
+await asked.done;
+return said;
+"""
+CODE = """
+from transformer_np.homework import check
+def relu(x):
+    return x * (x > 0)
+def gelu(x):
+    while True:
+        x = x + 1
+check("relu", relu)
+check("gelu", gelu, time_limit=1)
+print(open("progress.json").read())
+"""
+
+
+@pytest.fixture(scope="module")
+def site(browser, tmp_path_factory):
+    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
+    from transformer_np.cli import main
+
+    folder, python = tmp_path_factory.mktemp("site") / "site", pyodide()
+    assert main(["site", "--out", str(folder), "--pyodide", str(python)]) == 0
+    with served(folder) as (address, _):
+        browser.get(f"{address}notebooks/index.html?path=02_self_attention.ipynb")
+        yield browser
+        browser.get("about:blank")
+
+
+def test_notebook_02_and_checks_in_jupyterlite(site):
+    outputs = run(site, ALL_RUN)
+    assert outputs.count("display_data") + outputs.count("execute_result") > 8
+    assert set(outputs) <= {"stream", "display_data", "execute_result"}, outputs  # no error
+    said = run(site, CHECK, CODE)
+    assert "relu: right." in said and "gelu: crashed. It took longer than 1 s. This line was running:" in said
+    assert '"outcome":"passed"' in said.replace(" ", "")

@@ -1,0 +1,289 @@
+"""GGUF files, written here with llama.cpp's names and order of rows, beside the models that they hold."""
+
+import json
+import warnings
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from shared import call
+
+from transformer_np import cli
+from transformer_np.inspection.samples import randomised
+from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
+from transformer_np.models.layouts.folder import load_any
+from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer
+
+gguf = pytest.importorskip("gguf", reason="a .gguf file needs the gguf library")
+pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
+
+BYTES = list(PretrainedTokenizer.__init__.__globals__["LETTERS"].values())
+WORDS = ["<s>", "</s>", *BYTES, "th", "the", "Ġthe"]
+MERGES = ["t h", "th e", "Ġ the"]
+CONFIG = {"vocab_size": len(WORDS), "max_len": 24, "d_model": 64, "num_heads": 4, "num_layers": 2, "d_ff": 96}
+WARNED = pytest.mark.filterwarnings("ignore:.*was unpacked into")
+TEMPLATE = "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}{% endfor %}[answer]"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "transformer-np"
+
+
+def neighbours(w, heads):
+    """llama.cpp's order of the rows of queries and keys: rows i and i + K/2 of each head side by side."""
+    halves = np.split(w, heads)
+    return np.concatenate([row for half in halves for row in zip(*np.split(half, 2), strict=True)]).reshape(w.shape)
+
+
+def tensors_of(model, permuted):
+    """{name in GGUF: array} of a Llama."""
+    p, c = {name: parameter.data for name, parameter in model.named_parameters()}, model.config
+    found = {"token_embd.weight": p["embedding.table"], "output_norm.weight": p["norm.gamma"]}
+    if not c.tie_embeddings:
+        found["output.weight"] = p["output.w"].T
+    for i in range(c.num_layers):
+        ours, theirs = f"blocks.{i}", f"blk.{i}"
+        for x, name, heads in (("q", "attn_q", 4), ("k", "attn_k", c.num_kv_heads), ("v", "attn_v", 0)):
+            change = (lambda w, heads=heads: neighbours(w, heads)) if permuted and heads else (lambda w: w)
+            found[f"{theirs}.{name}.weight"] = change(p[f"{ours}.attention.w_{x}"].T)
+            if c.qkv_bias:
+                found[f"{theirs}.{name}.bias"] = change(p[f"{ours}.attention.b_{x}"])
+            if c.norm_heads and x != "v":
+                found[f"{theirs}.{name}_norm.weight"] = p[f"{ours}.attention.norm_{x}.gamma"]
+        found[f"{theirs}.attn_output.weight"] = p[f"{ours}.attention.w_o"].T
+        for name, w in (("ffn_gate", "w_gate"), ("ffn_up", "w1"), ("ffn_down", "w2")):
+            found[f"{theirs}.{name}.weight"] = p[f"{ours}.feed_forward.{w}"].T
+        for number, name in enumerate(("attn_norm", "ffn_norm"), 1):
+            found[f"{theirs}.{name}.weight"] = p[f"{ours}.add_norm{number}.norm.gamma"]
+    return found
+
+
+def write(path, kind, config, tensors, quantized=None, **more):
+    """A GGUF file; quantized: of the matrices, a GGMLQuantizationType"""
+    writer = gguf.GGUFWriter(path, kind)
+    sizes = {"context_length": config["max_len"], "embedding_length": config["d_model"]}
+    sizes |= {"block_count": config["num_layers"], "feed_forward_length": config["d_ff"]}
+    sizes |= {"attention.head_count": config["num_heads"]}
+    if kind != "gpt2":
+        sizes["attention.head_count_kv"] = config["num_kv_heads"]
+    for name, value in sizes.items():
+        writer.add_uint32(f"{kind}.{name}", value)
+    eps = "attention.layer_norm_epsilon" if kind == "gpt2" else "attention.layer_norm_rms_epsilon"
+    writer.add_float32(f"{kind}.{eps}", 1e-5)
+    writer.add_tokenizer_model(more.get("tokenizer", "gpt2"))
+    writer.add_tokenizer_pre(more.get("pre", "gpt-2"))
+    writer.add_token_list(more.get("tokens", WORDS))
+    writer.add_token_types(more.get("kinds", [3, 3] + [1] * (len(WORDS) - 2)))
+    if "scores" in more:
+        writer.add_token_scores(more["scores"])
+    else:
+        writer.add_token_merges(more.get("merges", MERGES))
+    writer.add_bos_token_id(more.get("bos", 0))
+    writer.add_eos_token_id(more.get("bos", 0) + 1)
+    writer.add_chat_template(TEMPLATE)
+    for name, value in more.get("settings", {}).items():
+        (writer.add_bool if isinstance(value, bool) else writer.add_uint32)(name, value)
+    for name, array in tensors.items():
+        array = np.ascontiguousarray(array, np.float32)
+        if quantized is not None and array.ndim == 2:
+            writer.add_tensor(name, gguf.quants.quantize(array, quantized), raw_dtype=quantized)
+        else:
+            writer.add_tensor(name, array)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def llama(rng, **config):
+    model = Llama(LlamaConfig(**{**CONFIG, "num_kv_heads": 2, "eps": 1e-5, **config}))
+    return randomised(model, rng)
+
+
+def written(tmp_path, model, kind="llama", **more):
+    config = {**asdict(model.config)}
+    return write(tmp_path / "model.gguf", kind, config, tensors_of(model, kind == "llama"), **more)
+
+
+IDS = np.array([[3, 70, 12, 9, 259]])
+
+
+@WARNED
+@pytest.mark.parametrize(
+    "kind, config",
+    [
+        ("llama", {}),
+        ("llama", {"tie_embeddings": True}),
+        ("qwen2", {"qkv_bias": True}),
+        ("qwen3", {"norm_heads": True, "tie_embeddings": True}),
+    ],
+)
+def test_a_file_holds_the_same_model(tmp_path, rng, kind, config):
+    model = llama(rng, **config)
+    found = load_any(written(tmp_path, model, kind))
+    assert isinstance(found, Llama) and found.config.tie_embeddings == model.config.tie_embeddings
+    np.testing.assert_array_equal(found(IDS), model.eval()(IDS))
+
+
+@WARNED
+def test_a_gpt2(tmp_path, rng):
+    config = {**CONFIG, "layer_norm_eps": 1e-5, "tie_embeddings": True}
+    model = randomised(GPT(GPTConfig(**config)), rng)
+    p = {name: parameter.data for name, parameter in model.named_parameters()}
+    found = {"token_embd.weight": p["embedding.table"], "position_embd.weight": p["position.table"]}
+    found |= {f"output_norm.{theirs}": p[f"norm.{ours}"] for ours, theirs in (("gamma", "weight"), ("beta", "bias"))}
+    for i in range(2):
+        a, f = f"blocks.{i}.attention", f"blocks.{i}.feed_forward"
+        qkv = np.concatenate([p[f"{a}.w_{x}"] for x in "qkv"], axis=1), np.concatenate([p[f"{a}.b_{x}"] for x in "qkv"])
+        pairs = {"attn_qkv": qkv, "attn_output": (p[f"{a}.w_o"], p[f"{a}.b_o"])}
+        pairs |= {"ffn_up": (p[f"{f}.w1"], p[f"{f}.b1"]), "ffn_down": (p[f"{f}.w2"], p[f"{f}.b2"])}
+        for name, (w, b) in pairs.items():
+            found |= {f"blk.{i}.{name}.weight": w.T, f"blk.{i}.{name}.bias": b}
+        for number, name in enumerate(("attn_norm", "ffn_norm"), 1):
+            norm = f"blocks.{i}.add_norm{number}.norm"
+            found |= {f"blk.{i}.{name}.weight": p[f"{norm}.gamma"], f"blk.{i}.{name}.bias": p[f"{norm}.beta"]}
+    file = write(tmp_path / "model.gguf", "gpt2", config, found)
+    np.testing.assert_array_equal(load_any(file)(IDS), model.eval()(IDS))
+
+
+@WARNED
+@pytest.mark.parametrize("name", ["F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0"])
+def test_quantized_numbers(tmp_path, rng, name):
+    model, kind = llama(rng, tie_embeddings=True), gguf.GGMLQuantizationType[name]
+    found = load_any(written(tmp_path, model, quantized=kind))
+    for theirs, array in tensors_of(model, False).items():
+        if theirs.endswith("ffn_up.weight"):
+            number = theirs.split(".")[1]
+            expected = gguf.quants.dequantize(gguf.quants.quantize(np.ascontiguousarray(array), kind), kind)
+            w = dict(found.named_parameters())[f"blocks.{number}.feed_forward.w1"].data
+            np.testing.assert_array_equal(w, expected.T)
+            assert np.abs(w - array.T).max() > 0
+
+
+@WARNED
+def test_the_tokenizer_and_what_ends_a_text(tmp_path, rng):
+    folder = PretrainedFolder(written(tmp_path, llama(rng)))
+    text = "the them, 1234 <s> não\n"
+    ids = folder.read(text).ids
+    assert folder.tokenizer.decode(ids).replace(" ", "") == text.replace(" ", "").replace("<s>", "")
+    assert [WORDS[i] for i in ids][:2] == ["the", "Ġthe"] and 0 in ids
+    assert folder.end_ids == (1,)
+    assert folder.conversation("Who?") == "<s>[user]Who?[answer]"
+
+
+@WARNED
+@pytest.mark.parametrize(
+    "pre, expected",
+    [("gpt-2", "12 345"), ("smollm", "1 2 3 4 5"), ("llama-bpe", "123 45"), ("qwen2", "1 2 3 4 5")],
+)
+def test_how_a_text_is_cut(tmp_path, rng, pre, expected):
+    """Digits are merged only within a cut."""
+    tokens = [*WORDS, "12", "34", "123", "345", "45"]
+    model = llama(rng, vocab_size=len(tokens))
+    merges = [*MERGES, "1 2", "4 5", "3 45", "12 3", "3 4"]
+    more = {"tokens": tokens, "kinds": [3, 3] + [1] * (len(tokens) - 2), "merges": merges}
+    folder = PretrainedFolder(written(tmp_path, model, pre=pre, **more))
+    assert " ".join(tokens[i] for i in folder.read("12345").ids) == expected
+
+
+@WARNED
+def test_pieces_with_scores(tmp_path, rng):
+    """The pair whose piece has the highest score is joined first, unknown letters become bytes, and <s> begins."""
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    letters = ["▁", "a", "b", "c", "ab", "bc", "▁a", "▁ab", "abc"]
+    scores = [0.0] * len(pieces) + [-9.0, -9.0, -9.0, -9.0, -3.0, -1.0, -4.0, -5.0, -2.0]
+    kinds = [2, 3, 3] + [6] * 256 + [1] * len(letters)
+    tokens = [*pieces, *letters]
+    more = {"tokenizer": "llama", "tokens": tokens, "scores": scores, "kinds": kinds, "bos": 1}
+    folder = PretrainedFolder(written(tmp_path, llama(rng, vocab_size=len(tokens)), **more))
+    assert [tokens[i] for i in folder.read("abc é").ids] == ["<s>", "▁", "abc", "▁", "<0xC3>", "<0xA9>"]
+    assert folder.tokenizer.decode(folder.read("abc é").ids) == "abc é"
+
+
+@WARNED
+def test_where_a_file_may_be(tmp_path, rng, monkeypatch, cache):
+    model = llama(rng)
+    package = tmp_path / "packages" / "a_model"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
+    file = written(package, model)
+    monkeypatch.syspath_prepend(str(package.parent))
+    logits = model.eval()(IDS)
+    for place in (file, str(file), package, "a_model"):
+        np.testing.assert_array_equal(load_any(place)(IDS), logits)
+    assert len(list(cache.iterdir())) == 1  # unpacked once
+    written(package.parent, llama(rng)).replace(file)
+    assert not np.array_equal(load_any("a_model")(IDS), logits) and len(list(cache.iterdir())) == 2
+    (package / "other.gguf").write_bytes(b"")
+    with pytest.raises(ValueError, match="has 2 GGUF files"):
+        load_any(package)
+
+
+@WARNED
+def test_commands(tmp_path, rng, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, llama(rng))
+    code, out, err = call(capsys, "generate", "the", "--pretrained", "model.gguf", "--max-new-tokens", "3")
+    assert code == 0 and out.startswith("the") and err == ""
+    with cli._plain_warnings():
+        assert (
+            warnings.formatwarning("a.gguf was unpacked", UserWarning, "file", 3)
+            == "transformer-np: a.gguf was unpacked\n"
+        )
+    asked = ["generate", "--pretrained", "model.gguf", "--max-new-tokens", "3", "--chat", "--temperature", "0"]
+    code, out, err = call(capsys, *asked, "the")
+    assert code == 0 and not out.startswith("the") and err == ""
+    code, whole, _ = call(capsys, *[word for word in asked if word != "--chat"], "<s>[user]the[answer]")
+    assert whole == "<s>[user]the[answer]" + out
+    code, _, err = call(capsys, "generate", "--chat", "the")
+    assert code == 2 and "--chat needs --pretrained" in err
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"pre": "chatglm-bpe"}, "cuts texts as 'chatglm-bpe', which is not supported"),
+        ({"tokenizer": "bert"}, "its tokenizer is 'bert', which is not supported"),
+        ({"settings": {"llama.attention.sliding_window": 8}}, "sliding window, which is not supported"),
+    ],
+)
+def test_what_is_refused_by_name(tmp_path, rng, cache, more, message):
+    with pytest.raises(ValueError, match=message):
+        load_any(written(tmp_path, llama(rng), **more))
+    assert list(cache.iterdir()) == []
+
+
+def test_other_models_and_damaged_files(tmp_path, rng, cache):
+    model = llama(rng)
+    config = asdict(model.config)
+    with pytest.raises(ValueError, match="it holds a mamba, which is not supported; supported are llama"):
+        load_any(write(tmp_path / "a.gguf", "mamba", config, tensors_of(model, True)))
+    with pytest.raises(ValueError, match=r"its tensor blk\.0\.ssm_in\.weight is not supported"):
+        load_any(write(tmp_path / "b.gguf", "llama", config, {"blk.0.ssm_in.weight": np.ones((2, 2))}))
+    whole = written(tmp_path, model).read_bytes()
+    for size in (0, 3, 30, 700, len(whole) // 2, len(whole) - 9):
+        damaged = tmp_path / f"{size}.gguf"
+        damaged.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="damaged"):
+            load_any(damaged)
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        load_any(tmp_path / "none.gguf")
+    assert list(cache.iterdir()) == []
+
+
+@WARNED
+def test_a_template_that_refuses(tmp_path, rng):
+    folder = PretrainedFolder(written(tmp_path, llama(rng)))
+    path = folder.path / "chat_template.jinja"
+    for template, message in (("{{ raise_exception('no system') }}", "no system"), ("{% if %}", "cannot be used")):
+        path.write_text(template, encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            folder.conversation("Who?")
+    path.unlink()
+    about = folder.path / "tokenizer_config.json"
+    about.write_text(json.dumps({}), encoding="utf-8")
+    with pytest.raises(ValueError, match="has no template"):
+        PretrainedFolder(folder.path).conversation("Who?")

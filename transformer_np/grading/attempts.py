@@ -1,0 +1,48 @@
+"""Which attempt of a person counts, and what the deadline and the teacher make of its points."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from ..homework.deadline import Deadline, shown
+from .grade import Grade
+from .verdicts import not_started
+
+
+def counted(person, grades, records, rubric):
+    """The Grade of a Person: that of the attempt that counts, with what the deadline and the teacher make of it.
+
+    grades: of all attempts, in the order of arrival; records: {number: Record}
+    """
+    said = {"name": person.name, "corrected": person.corrected, "written": person.written}
+    if not grades:
+        verdicts = {name: not_started(name, "there is no submission.") for name in rubric.points}
+        return Grade(person.student, verdicts, ("no submission",), notes=tuple(person.remarks), **said)
+    late = rubric.late
+    if person.deadline:
+        late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
+    timed = _in_order(grades, records)
+    if late:
+        days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
+        timed = [replace(g, days_late=d, factor=late.factor_after(d)) for g, d in zip(timed, days, strict=True)]
+    timed = [replace(grade, **said) for grade in timed]
+    best = max(timed, key=lambda grade: grade.points(rubric) + grade.extended_points(rubric))
+    grade = best if rubric.attempts == "best" else timed[-1]
+    remarks = [f"{title}: points corrected by the teacher" for title in person.corrected]
+    remarks += [f"deadline {shown(person.deadline)} (roster)"] if person.deadline else []
+    if grade.days_late:
+        days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
+        remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
+    return replace(
+        grade, remarks=(*remarks, *grade.remarks), notes=(*person.remarks, *grade.notes),
+        attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
+    )  # fmt: skip
+
+
+def _in_order(grades, records):
+    """The grades by time, then by arrival. A file that replaces another is later, whatever times the two have."""
+    order, last = {}, {}
+    for grade in grades:
+        record = records[grade.number]
+        last[record.entry] = max(grade.handed_in or record.seen, last.get(record.entry, datetime.min))
+        order[grade.number] = last[record.entry], grade.number
+    return sorted(grades, key=lambda grade: order[grade.number])
