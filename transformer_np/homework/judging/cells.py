@@ -191,7 +191,9 @@ def _fails_alike(one, other):
     return not one.crash and not other.crash and _form(one.output) == _form(other.output)
 
 
-def _form(output):
-    """What an output is made of: the types and lengths of its parts."""
-    parts = tuple(map(_form, output)) if isinstance(output, list | tuple) else getattr(output, "shape", None)
+def _form(output, depth=2):
+    """What an output is made of: the types and lengths of its parts; a list may hold itself."""
+    parts = getattr(output, "shape", None)
+    if depth and isinstance(output, list | tuple):
+        parts = tuple(_form(part, depth - 1) for part in output)
     return type(output), parts
