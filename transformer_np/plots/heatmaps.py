@@ -73,14 +73,13 @@ def attention(weights, queries, keys, title=None, own_range=None, first_layer=1)
         sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
         if longest <= T * sheet.cell + GAP:
             break
-    turned = {"rotation": 270} if across < longest else {}
     for axes, panel in zip(sheet.panels, panels, strict=True):
         image = axes.imshow(panel, cmap=WEIGHTS, norm=norm)
         if sheet.cell >= CELL_WITH_VALUE:
             print_values(axes, panel, image)
     for name, axes in zip(names, sheet.panels[columns - 1 :: columns], strict=False):
         x = 1 + 0.05 / (S * sheet.cell)
-        axes.text(x, 0.5, name, transform=axes.transAxes, va="center", **turned)
+        axes.text(x, 0.5, name, transform=axes.transAxes, va="center", rotation=270 if across < longest else 0)
     bar = sheet.bar_axes(gap)
     ticks = np.arange(6) / 5 if norm.vmax == 1 and norm.vmin == 0 else round_ticks(5)
     sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=ticks)
