@@ -92,7 +92,11 @@ class Cover:
             best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
             most = max(len(gains[h]) for h in best)
             best = [h for h in best if len(gains[h]) == most]
-            picked = [*picked, max(best, key=lambda h: (self._speaks_of(h, gains[h]), self._agreement(h)))]
+            listed = cells.trials.exercise.mistakes  # a teacher's text tells more than the name of an argument
+            picked = [
+                *picked,
+                max(best, key=lambda h: (h.name in listed, self._speaks_of(h, gains[h]), self._agreement(h))),
+            ]
         return self._fewest(picked)
 
     def _fewest(self, picked):

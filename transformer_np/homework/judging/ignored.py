@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from inspect import Parameter, signature
+from types import FunctionType
 
 import numpy as np
 
@@ -60,8 +61,10 @@ def ignored_arguments(exercise, cases):
     except the first, as if they were one of their own values, or arrays of 0 or 1."""
     names = argument_names(exercise)
     given = dict.fromkeys([*names, *(name for case in cases for name in case.options)])
-    found = {}
+    found, of_answer = {}, _of_answer(exercise)
     for name in given:
+        if name not in of_answer:  # it says how the cases use the answer
+            continue
         position = names.index(name) if name in names else None
         default = _default(exercise, name)
         if default is not Parameter.empty:
@@ -76,6 +79,16 @@ def ignored_arguments(exercise, cases):
             for value in numbers[:2]:  # a number outside the cases may be none that the function is made for
                 found[f"{name} taken for {value}"] = Ignored(name, position, value)
     return {name: ignored for name, ignored in found.items() if name not in exercise.mistakes}
+
+
+def _of_answer(exercise):
+    """The names of all parameters of an answer: of a class, also those of its methods."""
+    reference = exercise.reference
+    methods = (
+        [member for cls in reference.__mro__ for member in vars(cls).values()] if isinstance(reference, type) else []
+    )
+    functions = [reference, *(member for member in methods if isinstance(member, FunctionType))]
+    return {name for function in functions for name in signature(function).parameters}
 
 
 def _default(exercise, name):
