@@ -128,6 +128,11 @@ REFUSED = {  # expressions that must not be true
         "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
         "0x10900 | 0x40000000, None) > 0"
     ),
+    "a_thread_with_files_of_its_own": "libc.close_range(1000, 1001, 2) == 0",
+    "a_clone_with_files_of_its_own": (  # 128 times the limit of open files, and of their buffers
+        "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
+        "0x10900, None) > 0"
+    ),
     "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
     "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
     "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
@@ -135,6 +140,18 @@ REFUSED = {  # expressions that must not be true
     "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
 }  # fmt: skip
 EXHAUSTS = {
+    "a_byte_out_of_band": (  # for which the reader would wait without an end
+        LOADS + LIBC + during(
+            "for fd in range(3, 64): libc.sendto(fd, b'x', ctypes.c_size_t(1), 1, None, 0)\ntime.sleep(10**6)"),
+        1, "timed out",
+    ),
+    "all_pages_but_one": (
+        LOADS + LIBC + "import mmap\nlibc.mmap.restype = ctypes.c_void_p\nBYTES = ctypes.c_size_t(64 << 20)\n" + during(
+            "shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS\nfor _ in range(3):\n"
+            "    page = libc.mmap(None, BYTES, 3, shared, -1, ctypes.c_long(0))\n"
+            "    if libc.munmap(ctypes.c_void_p(page + 4096), ctypes.c_size_t((64 << 20) - 4096)): return x\n"
+            "os._exit(77)"), 1, "",
+    ),
     "threads_with_small_stacks": (
         LOADS + during(
             "threading.stack_size(32768)\nfor _ in range(3000): threading.Thread(target=time.sleep, args=(60,)).start()"

@@ -51,6 +51,12 @@ class Task:
         self._needed = needed | of_drive | of_signatures
 
     @cached_property
+    def holds(self):
+        """How much code of the library its process gets. One that gets an answer gets all that this is built from, so
+        it gets more than the process that tries this answer."""
+        return sum(len(code) for _, code in self.message["modules"].values())
+
+    @cached_property
     def message(self):
         return {
             "name": self.name, "inputs": self.inputs, "drive": self._drive, "parts": self.exercise.parts,
@@ -138,6 +144,8 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
     Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
     order, is tried once more.
+    The processes that hold more of the library come later: whatever they leave on the machine, such as the time of a
+    look at a file, the exercises whose answers they hold are tried by then.
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
@@ -145,7 +153,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     load = dict.fromkeys(files, whole) if load is None else load
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
     with nullcontext(keeper) if keeper else Keeper() as keeper:
-        for task in tasks:
+        for task in sorted(tasks, key=lambda task: task.holds):
             again, which = False, 0
             while True:
                 if tried.defined is not None and task.name not in tried.defined:
