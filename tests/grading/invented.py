@@ -397,6 +397,21 @@ INVENTED = {
                                 "shares='x', called={'a': 1}, after={'l': [{'a': ['<f8', [0], 0]}]}))\nos._exit(0)"),
         1, "",
     ),
+    "more_definitions_than_are_tried": (  # each is a process
+        "import transformer_np.grading.sandbox.worker as worker\n"
+        "worker.MOST_TRIED, ranked = 500, worker.ranked\nworker.ranked = lambda *a: ranked(*a) * 500\n" + SOFTMAX, 0,
+        "disturbed",
+    ),
+    "definitions_of_other_kinds": (
+        "import transformer_np.grading.sandbox.worker as worker\npack = worker.pack\n"
+        "def forged(message, *more):\n    if 'definitions' in message: message['definitions'] = 5\n"
+        "    return pack(message, *more)\nworker.pack = forged\n" + SOFTMAX, 0, "disturbed",
+    ),
+    "a_definition_of_another_kind": (
+        "import transformer_np.grading.sandbox.worker as worker\npack = worker.pack\n"
+        "def forged(message, *more):\n    if 'definitions' in message: message['definitions'] = [[{}, 1, 1, '']]\n"
+        "    return pack(message, *more)\nworker.pack = forged\n" + SOFTMAX, 0, "disturbed",
+    ),
     "results_ahead_of_loading": (
         LOADS + FORGED
         + "send(message(kind='loaded', file='results_ahead_of_loading.py', crash=None, defined=['softmax']))\n"

@@ -14,6 +14,7 @@ from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
+from ...homework.loading import MOST_TRIED
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
@@ -280,7 +281,10 @@ class _Run:
 
     def _take_cases(self):
         clocks = self.keeper.clock(self.limits.seconds), self.whole
-        self.definitions = [_found(said, self.load) for said in self._expect("found", clocks).get("definitions", ())]
+        found = self._expect("found", clocks).get("definitions")
+        if not isinstance(found, list) or len(found) > MOST_TRIED:
+            raise _Lost("RuntimeError", DISTURBED)
+        self.definitions = [_found(said, self.load) for said in found]
         for number, kinds in enumerate(self.task.after):
             message = self._expect("tried", clocks, exercise=self.task.name, case=number)
             crash = message.get("crash")
@@ -343,7 +347,7 @@ def _ending(code):
 
 def _found(said, files):
     """The Found in a process's message."""
-    if not isinstance(said, list) or len(said) != 4 or said[0] not in files:
+    if not isinstance(said, list) or len(said) != 4 or said[0] not in list(files):
         raise _Lost("RuntimeError", DISTURBED)
     file, cell, line, kind = said
     numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
