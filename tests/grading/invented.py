@@ -3,7 +3,8 @@
 from attacks import during
 from test_grade import BACKWARD, SOFTMAX
 
-LOADS = "import os, sys, time, fcntl, signal, socket, threading, numpy as np\n"  # an attack when the file is loaded
+# an attack when the file is loaded
+LOADS = "import os, sys, time, fcntl, mmap, resource, signal, socket, threading, numpy as np\n"
 PIPES = """
 for fd in range(3, 64):
     try: {}
@@ -128,6 +129,11 @@ REFUSED = {  # expressions that must not be true
         "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
         "0x10900 | 0x40000000, None) > 0"
     ),
+    "huge_pages": (  # 2 MiB stay when all but 4 KiB are unmapped
+        "(page := mmap.mmap(-1, 64 << 20, mmap.MAP_PRIVATE), page.madvise(mmap.MADV_HUGEPAGE), "
+        "before := resource.getrusage(0).ru_minflt, [page.__setitem__(at, 1) for at in range(0, 64 << 20, 4096)], "
+        "resource.getrusage(0).ru_minflt - before < 16000)[-1]"
+    ),
     "a_thread_with_files_of_its_own": "libc.close_range(1000, 1001, 2) == 0",
     "a_clone_with_files_of_its_own": (  # 128 times the limit of open files, and of their buffers
         "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
@@ -146,7 +152,7 @@ EXHAUSTS = {
         1, "timed out",
     ),
     "all_pages_but_one": (
-        LOADS + LIBC + "import mmap\nlibc.mmap.restype = ctypes.c_void_p\nBYTES = ctypes.c_size_t(64 << 20)\n" + during(
+        LOADS + LIBC + "libc.mmap.restype = ctypes.c_void_p\nBYTES = ctypes.c_size_t(64 << 20)\n" + during(
             "shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS\nfor _ in range(3):\n"
             "    page = libc.mmap(None, BYTES, 3, shared, -1, ctypes.c_long(0))\n"
             "    if libc.munmap(ctypes.c_void_p(page + 4096), ctypes.c_size_t((64 << 20) - 4096)): return x\n"
@@ -170,7 +176,7 @@ EXHAUSTS = {
             "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
     ),
     "shared_pages": (
-        LOADS + "import mmap\n" + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
+        LOADS + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
     ),
     "closes_its_way_back": (
         LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",
