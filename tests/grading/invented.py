@@ -360,7 +360,7 @@ INVENTED = {
         LOADS + LIBC + during("if libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
     ),
     "calls_of_32_bits": (
-        LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\n"
+        LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, 7)\n"
         "page.write(bytes.fromhex('b802000000cd80c3'))\n"
         "fork = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
         + during("if fork() > 0: os._exit(77)\nreturn x"), 1, "",
