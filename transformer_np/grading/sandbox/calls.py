@@ -45,7 +45,7 @@ _FORBIDDEN = "fork vfork execve execveat socket setpriority sched_setaffinity".s
 # with one of these values of some bits of an argument. A thread with open files of its own has their limit to itself.
 # Pages shared without a file stay, beside the limit of memory, until the last of them is unmapped
 _WITH_BITS = {
-    "clone": (0, 0x7E010400, (0x10400,)),  # CLONE_THREAD, CLONE_FILES, no namespace
+    "clone": (0, 0x7E030400, (0x10400,)),  # CLONE_THREAD, CLONE_FILES, no namespace
     "close_range": (2, 0xFFFFFFFF, (0, 4)),  # not CLOSE_RANGE_UNSHARE
     "mmap": (3, 0x21, (0, 1, 0x20)),  # not MAP_SHARED and MAP_ANONYMOUS
     "sendto": (3, 0xFFFFFFFF ^ 0x4040, (0,)),  # MSG_DONTWAIT, MSG_NOSIGNAL; a byte out of band makes the reader wait
