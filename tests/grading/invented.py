@@ -3,7 +3,8 @@
 from attacks import during
 from test_grade import BACKWARD, SOFTMAX
 
-LOADS = "import os, sys, time, fcntl, signal, socket, threading, numpy as np\n"  # an attack when the file is loaded
+# an attack when the file is loaded
+LOADS = "import os, sys, time, fcntl, mmap, resource, signal, socket, threading, numpy as np\n"
 PIPES = """
 for fd in range(3, 64):
     try: {}
@@ -125,8 +126,18 @@ REFUSED = {  # expressions that must not be true
     "dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or libc.personality(0x400000) >= 0",
     "a_program_by_its_loader": "os.execv('/lib64/ld-linux-x86-64.so.2', ['ld', '/bin/sh']) is None",
     "a_thread_in_a_network_of_its_own": (  # each takes memory of the kernel beside the limits
+        "any(libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
+        "0x10D00 | kind, None) > 0 for kind in (0x20000, 0x40000000))"
+    ),
+    "huge_pages": (  # 2 MiB stay when all but 4 KiB are unmapped
+        "(page := mmap.mmap(-1, 64 << 20, mmap.MAP_PRIVATE), page.madvise(mmap.MADV_HUGEPAGE), "
+        "before := resource.getrusage(0).ru_minflt, [page.__setitem__(at, 1) for at in range(0, 64 << 20, 4096)], "
+        "resource.getrusage(0).ru_minflt - before < 16000)[-1]"
+    ),
+    "a_thread_with_files_of_its_own": "libc.close_range(1000, 1001, 2) == 0",
+    "a_clone_with_files_of_its_own": (  # 128 times the limit of open files, and of their buffers
         "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
-        "0x10900 | 0x40000000, None) > 0"
+        "0x10900, None) > 0"
     ),
     "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
     "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
@@ -135,6 +146,18 @@ REFUSED = {  # expressions that must not be true
     "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
 }  # fmt: skip
 EXHAUSTS = {
+    "a_byte_out_of_band": (  # for which the reader would wait without an end
+        LOADS + LIBC + during(
+            "for fd in range(3, 64): libc.sendto(fd, b'x', ctypes.c_size_t(1), 1, None, 0)\ntime.sleep(10**6)"),
+        1, "timed out",
+    ),
+    "all_pages_but_one": (
+        LOADS + LIBC + "libc.mmap.restype = ctypes.c_void_p\nBYTES = ctypes.c_size_t(64 << 20)\n" + during(
+            "shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS\nfor _ in range(3):\n"
+            "    page = libc.mmap(None, BYTES, 3, shared, -1, ctypes.c_long(0))\n"
+            "    if libc.munmap(ctypes.c_void_p(page + 4096), ctypes.c_size_t((64 << 20) - 4096)): return x\n"
+            "os._exit(77)"), 1, "",
+    ),
     "threads_with_small_stacks": (
         LOADS + during(
             "threading.stack_size(32768)\nfor _ in range(3000): threading.Thread(target=time.sleep, args=(60,)).start()"
@@ -153,7 +176,7 @@ EXHAUSTS = {
             "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
     ),
     "shared_pages": (
-        LOADS + "import mmap\n" + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
+        LOADS + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
     ),
     "closes_its_way_back": (
         LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",
@@ -337,7 +360,7 @@ INVENTED = {
         LOADS + LIBC + during("if libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
     ),
     "calls_of_32_bits": (
-        LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\n"
+        LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, 7)\n"
         "page.write(bytes.fromhex('b802000000cd80c3'))\n"
         "fork = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
         + during("if fork() > 0: os._exit(77)\nreturn x"), 1, "",
@@ -379,6 +402,21 @@ INVENTED = {
         LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash=None, broken=5, "
                                 "shares='x', called={'a': 1}, after={'l': [{'a': ['<f8', [0], 0]}]}))\nos._exit(0)"),
         1, "",
+    ),
+    "more_definitions_than_are_tried": (  # each is a process
+        "import transformer_np.grading.sandbox.worker as worker\n"
+        "worker.MOST_TRIED, ranked = 500, worker.ranked\nworker.ranked = lambda *a: ranked(*a) * 500\n" + SOFTMAX, 0,
+        "disturbed",
+    ),
+    "definitions_of_other_kinds": (
+        "import transformer_np.grading.sandbox.worker as worker\npack = worker.pack\n"
+        "def forged(message, *more):\n    if 'definitions' in message: message['definitions'] = 5\n"
+        "    return pack(message, *more)\nworker.pack = forged\n" + SOFTMAX, 0, "disturbed",
+    ),
+    "a_definition_of_another_kind": (
+        "import transformer_np.grading.sandbox.worker as worker\npack = worker.pack\n"
+        "def forged(message, *more):\n    if 'definitions' in message: message['definitions'] = [[{}, 1, 1, '']]\n"
+        "    return pack(message, *more)\nworker.pack = forged\n" + SOFTMAX, 0, "disturbed",
     ),
     "results_ahead_of_loading": (
         LOADS + FORGED

@@ -9,7 +9,7 @@ from types import CodeType
 import numpy as np
 import pytest
 
-from transformer_np.grading.sandbox import calls, keeper, package, wire
+from transformer_np.grading.sandbox import calls, keeper, package, session, wire
 from transformer_np.grading.sandbox.session import Limits, Task, try_submission
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging.trials import Trials
@@ -194,6 +194,27 @@ def test_an_exercise_has_the_parts_that_it_is_built_from_and_no_others():
     assert not any(".models" in module for name in BUILT[:6] for module in parts[name])
     for name in ("Optimizer", "Adam", "AdamW"):
         assert not any(".layers" in module or ".functional" in module for module in parts[name])
+
+
+@pytest.mark.long
+def test_an_exercise_is_tried_before_the_process_of_another_holds_its_answer():
+    tasks = {name: task_of(name) for name in all_exercises()}
+    held = 0
+    for holder in tasks.values():
+        for name, exercise in all_exercises().items():
+            _, code = holder.message["modules"].get(exercise.reference.__module__, (False, None))
+            if code and name in {c.co_name for c in marshal.loads(code).co_consts if isinstance(c, CodeType)}:
+                held += 1
+                assert tasks[name].holds < holder.holds, (name, holder.name)
+    assert held > 100
+
+
+@pytest.mark.usefixtures("walls")
+def test_the_processes_that_hold_more_of_the_library_come_later(monkeypatch):
+    order, names = [], ["AdamW", "Adam", "softmax"]
+    monkeypatch.setattr(session._Run, "go", lambda run, total: [order.append(run.task.name), run.defined.update(names)])
+    try_submission({}, [task_of(name) for name in names], Limits(60))
+    assert order == names[::-1]
 
 
 @pytest.mark.parametrize("name", ["AddNorm", "Adam", "beam_search"])

@@ -10,15 +10,15 @@ from functools import cache
 
 # on the process's own memory, time, threads, signals and files; no call of them leaves anything outside
 _ALLOWED = """
-    read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek _llseek close close_range
+    read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek _llseek close
     open openat creat stat fstat lstat newfstatat fstatat64 statx statfs fstatfs access faccessat faccessat2
     readlink readlinkat getcwd chdir fchdir getdents getdents64 umask dup dup2 dup3 pipe pipe2
     mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat truncate ftruncate
     fallocate chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat
     getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
     poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2
-    sendto recvfrom getsockname shutdown
-    mmap munmap mprotect mremap brk
+    recvfrom getsockname shutdown
+    munmap mprotect mremap brk
     futex futex_waitv set_robust_list get_robust_list rseq exit exit_group restart_syscall sched_yield
     rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait sigaltstack
     kill tgkill tkill pause alarm setitimer getitimer
@@ -42,7 +42,15 @@ _WITHOUT_EFFECT = "flock fsync fdatasync msync".split()
 _LOCKS = {"fcntl": (1, (6, 7, 37, 38))}  # F_SETLK, F_SETLKW, and those of open files
 # Python calls these by name: its error is then PermissionError. The others have an error that libraries know
 _FORBIDDEN = "fork vfork execve execveat socket setpriority sched_setaffinity".split()
-_THREAD, _NAMESPACES = 0x10000, 0x7E020000  # flags of clone
+# with one of these values of some bits of an argument. A thread with open files of its own has their limit to itself.
+# Pages shared without a file stay, beside the limit of memory, until the last of them is unmapped
+_WITH_BITS = {
+    "clone": (0, 0x7E030400, (0x10400,)),  # CLONE_THREAD, CLONE_FILES, no namespace
+    "close_range": (2, 0xFFFFFFFF, (0, 4)),  # not CLOSE_RANGE_UNSHARE
+    "mmap": (3, 0x21, (0, 1, 0x20)),  # not MAP_SHARED and MAP_ANONYMOUS
+    "sendto": (3, 0xFFFFFFFF ^ 0x4040, (0,)),  # MSG_DONTWAIT, MSG_NOSIGNAL; a byte out of band makes the reader wait
+}
+_THREAD = 0x10000  # a flag of clone
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _IF_EQUAL, _IF_BITS = 4, 7
@@ -84,7 +92,9 @@ def allowed():
         add(_ERRNO, name)
     for name in _FORBIDDEN:
         add(forbidden, name)
-    add(_ALLOW, "clone", _Condition(0, _IF_BITS, _THREAD | _NAMESPACES, _THREAD))
+    for name, (argument, bits, values) in _WITH_BITS.items():
+        for value in values:
+            add(_ALLOW, name, _Condition(argument, _IF_BITS, bits, value))
     add(forbidden, "clone", _Condition(0, _IF_BITS, _THREAD, 0))
     with tempfile.TemporaryFile() as file:
         failed = library.seccomp_export_bpf(rules, file.fileno())

@@ -137,16 +137,18 @@ class Keeper:
                 raise Late
             if select.select([self._report], [], [], min(left, 0.2))[0]:
                 part = self._received()
-                if not part:  # it has ended, or closed the socket
+                if part == b"":  # it has ended, or closed the socket
                     raise Ended(*self.end(b"e"))
-                self._unread += part
+                self._unread += part or b""
         content = bytes(self._unread[:size])
         del self._unread[:size]
         return content
 
     def _received(self):
         try:
-            return self._report.recv(1 << 20)
+            return self._report.recv(1 << 20, socket.MSG_DONTWAIT)
+        except BlockingIOError:  # `select` has seen a byte out of band
+            return None
         except ConnectionError:  # it has ended and left a part of its job unread
             return b""
 

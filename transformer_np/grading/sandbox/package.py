@@ -1,9 +1,9 @@
 """The part of this library that the process of a submission holds: modules as compiled code, and no answer.
 
 For most exercises these are the worker and `module` with what it imports. An exercise that is built from other parts of
-the library (a block, an optimizer, decoding) gets what the module with its answer imports, and nothing else. Two kinds
-of modules are cut to some names and what these need: a sheet, of which the function that tries an answer is left, and
-the module with the answer.
+the library (a block, an optimizer, decoding) gets what the module with its answer imports, and nothing else. Three
+kinds of modules are cut to some names and what these need: a sheet, of which the function that tries an answer is left,
+the module with the answer, and modules with other answers.
 """
 
 import ast
@@ -55,14 +55,17 @@ class Package:
             return
         if self._is_answers(module):
             names = names_beside(self.exercise)
-        if _is_sheet(module) or self._is_answers(module):
+        named = names and module in _answers() and (module in self._names or module not in self._trees)
+        if _is_sheet(module) or self._is_answers(module) or named:
             known = self._names.setdefault(module, set())
             if module in self._trees and known >= set(names):
                 return
             known.update(names)
             tree = _pruned(tree, known)
-        elif module in self._trees:
+        elif module in self._trees and module not in self._names:
             return
+        else:
+            self._names.pop(module, None)
         self._trees[module] = tree
         package = module if file.name == "__init__.py" else module.rpartition(".")[0]
         for target, wanted in _imports(tree, package):
@@ -112,6 +115,13 @@ def constants():
 
 
 # --- modules and their imports ---------------------------------------------------------------------------------------
+
+
+@cache
+def _answers():
+    """The modules with answers, which are cut where they are imported by name. `functional` is used as F.name."""
+    homes = {one.reference.__module__ for one in all_exercises().values()}
+    return {home for home in homes if not home.startswith(f"{PACKAGE}.functional")}
 
 
 def _is_sheet(module):

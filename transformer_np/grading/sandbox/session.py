@@ -14,6 +14,7 @@ from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
+from ...homework.loading import MOST_TRIED
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
@@ -49,6 +50,12 @@ class Task:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
         self._needed = needed | of_drive | of_signatures
+
+    @cached_property
+    def holds(self):
+        """How much code of the library its process gets. One that gets an answer gets all that this is built from, so
+        it gets more than the process that tries this answer."""
+        return sum(len(code) for _, code in self.message["modules"].values())
 
     @cached_property
     def message(self):
@@ -138,6 +145,8 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
     Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
     order, is tried once more.
+    The processes that hold more of the library come later: whatever they leave on the machine, such as the time of a
+    look at a file, the exercises whose answers they hold are tried by then.
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
@@ -145,7 +154,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     load = dict.fromkeys(files, whole) if load is None else load
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
     with nullcontext(keeper) if keeper else Keeper() as keeper:
-        for task in tasks:
+        for task in sorted(tasks, key=lambda task: task.holds):
             again, which = False, 0
             while True:
                 if tried.defined is not None and task.name not in tried.defined:
@@ -272,7 +281,10 @@ class _Run:
 
     def _take_cases(self):
         clocks = self.keeper.clock(self.limits.seconds), self.whole
-        self.definitions = [_found(said, self.load) for said in self._expect("found", clocks).get("definitions", ())]
+        found = self._expect("found", clocks).get("definitions")
+        if not isinstance(found, list) or len(found) > MOST_TRIED:
+            raise _Lost("RuntimeError", DISTURBED)
+        self.definitions = [_found(said, self.load) for said in found]
         for number, kinds in enumerate(self.task.after):
             message = self._expect("tried", clocks, exercise=self.task.name, case=number)
             crash = message.get("crash")
@@ -335,7 +347,7 @@ def _ending(code):
 
 def _found(said, files):
     """The Found in a process's message."""
-    if not isinstance(said, list) or len(said) != 4 or said[0] not in files:
+    if not isinstance(said, list) or len(said) != 4 or said[0] not in list(files):
         raise _Lost("RuntimeError", DISTURBED)
     file, cell, line, kind = said
     numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
