@@ -434,7 +434,7 @@ def test_every_cell_runs_behind_the_walls(of_cells):
 
 
 ABSENT = "no_such_package"  # as torch, pandas and seaborn behind the walls
-TOP = f"import {ABSENT}.nn as nn, {ABSENT}\nfrom {ABSENT}.types import Shape\n{ABSENT}.manual_seed(0)\nimport numpy as np\n"
+TOP = f"import {ABSENT}.nn as nn, {ABSENT}\nfrom {ABSENT}.types import Shape\n{ABSENT}.set(0)\nimport numpy as np\n"
 USED = (
     "class Net(nn.Module):\n    pass\n\n\n@nn.compiled\ndef relu(x: Shape | None, y: Shape[3] = None):\n"
     "    return np.maximum(x, 0)\n"

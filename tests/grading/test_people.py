@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.deadline import Deadline, local
 from transformer_np.homework.handin import without_outputs
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
@@ -379,6 +381,28 @@ def test_everyone_on_the_roster_has_a_row(tmp_path):
 def test_what_a_late_submission_costs(minutes, days, factor):
     late, when = parse_course(TIMED).late, DUE + timedelta(minutes=minutes)
     assert (late.days_late(when), late.factor(when)) == (days, pytest.approx(factor))
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
+@pytest.mark.parametrize(
+    ("due", "when", "days"),
+    [  # on 25 October 2026 the hour from 2:00 to 3:00 comes twice in Berlin
+        ("2026-10-25T02:10+01:00", "2026-10-25T02:40+02:00", 0),
+        ("2026-10-25T02:40+02:00", "2026-10-25T02:10+01:00", 1),
+        ("2026-10-24T12:00", "2026-10-25T12:00", 1), ("2026-10-24T12:00", "2026-10-25T12:01", 2),
+        ("2026-03-28T12:00", "2026-03-29T12:01", 2), ("2026-03-29T01:59", "2026-03-29T03:14", 0),
+        ("2026-06-12T12:00+02:00", "2026-06-12T10:15Z", 0), ("2026-06-12T12:00", "2026-06-12T10:16Z", 1),
+    ],
+)  # fmt: skip
+def test_summer_time_ends(monkeypatch, due, when, days):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        late = Deadline(local(datetime.fromisoformat(due)), grace=15)
+        assert late.days_late(local(datetime.fromisoformat(when))) == days
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_reports_of_ids_that_look_alike():
