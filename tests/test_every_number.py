@@ -42,7 +42,7 @@ GIVEN = {
     **{"schedule": None, "objective": None, "optimizer": None, "texts": [([4, 5, 6], 0), ([5, 6, 7], 1)]},
     **{"gradients": [X], "parts": [data.Seq2SeqBatches([([5, 6], [7])], 1)], "path": "no-such-folder/vectors"},
     **{"vocabulary": ["<pad>", "<bos>", "<eos>", "<unk>", "a"], "vectors": X, "words": ["a", "b"]},
-    **{"target": functional.relu, "merges": [], "rank": 2},
+    **{"target": functional.relu, "merges": [], "rank": 2, "g": X},
 }
 OF = {
     "LoRA": {"d_in": 9, "d_out": 9},

@@ -100,10 +100,10 @@ def test_every_cell_of_a_path_runs(name, tmp_path, monkeypatch):
     monkeypatch.setattr("IPython.display.display", print)
     monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     monkeypatch.setattr("ipywidgets.interact", lambda *given, **widgets: None)
-    with matplotlib.rc_context({"backend": "agg"}):
-        for part in parts_of(name):
-            module = types.ModuleType("notebook")
-            monkeypatch.setitem(sys.modules, "notebook", module)
+    for part in parts_of(name):
+        module = types.ModuleType("notebook")
+        monkeypatch.setitem(sys.modules, "notebook", module)
+        with matplotlib.rc_context({"backend": "agg"}):
             for kind, source, _ in part.cells:
                 if kind == "code":
                     run(source, module)

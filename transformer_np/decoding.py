@@ -96,6 +96,7 @@ class Excluding:
     """
 
     def __init__(self, model, ids, padded=True):
+        check_flag("padded", padded)
         self.model, self.excluded, self.padded = model, [int(i) for i in ids], padded
 
     def encode(self, src):

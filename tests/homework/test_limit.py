@@ -216,5 +216,5 @@ def test_what_a_file_leaves_behind_ends_with_the_command(tmp_path):
     (tmp_path / "homework.py").write_text(STAYS)
     command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "relu"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "relu: right.\n"), done.stderr
+    assert done.returncode == 0 and done.stdout.startswith("relu: right.\n"), done.stderr
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

@@ -114,7 +114,8 @@ class Classifier(Trained):
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         labels = facts.get("labels")
-        if not isinstance(labels, list) or len(labels) != model.config.num_classes:
+        known = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        if not known or len(labels) != model.config.num_classes:
             raise ValueError(f"it does not name {model.config.num_classes} labels")
         classifier = cls(model, *tokenizers.values(), labels, options.max_len)
         classifier.pairs = facts.get("pairs", False) is True

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_number
+from ..support.checks import as_float_array, check_at_least, check_number
 from .optim import AdamW, is_matrix
 
 # a, b, c of each iteration (Amsel et al. 2025, algorithm 1, safety factor 1.01); the last triple serves all others
@@ -30,6 +30,10 @@ def orthogonalised(g, iterations=3):
 
     g (M, N)  ->  (M, N); ‖g‖ is the Frobenius norm, the root of the sum of all squares. A g of zeros stays 0
     """
+    check_at_least("iterations", iterations, 1)
+    g = as_float_array(g, "g")
+    if g.ndim != 2:
+        raise ValueError(f"g must be a matrix, got shape {g.shape}")
     if g.shape[0] > g.shape[1]:
         return orthogonalised(g.T, iterations).T  # X Xᵀ is then the smaller of the two products
     norm = np.sqrt(np.vdot(g, g))

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from transformer_np.homework import all_exercises
-from transformer_np.homework.judging import by_result, explain
+from transformer_np.homework.judging import cover
 from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.cells import Cells
 from transformer_np.homework.judging.describe import shapes
+from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
 
@@ -67,22 +69,20 @@ def test_answers_judged_before_change_nothing(told):
 
 @pytest.mark.long
 def test_the_search_ends_after_so_many_trials(monkeypatch):
-    monkeypatch.setattr(by_result, "MOST_PAIR_TRIALS", 50)
-    monkeypatch.setattr(explain, "MOST_CASE_TRIALS", 50)
+    monkeypatch.setattr(cover, "PAIRS", 50)
     exercise = all_exercises()["scaled_dot_product_attention_backward"]
     trials, rng = Trials(exercise, 0), np.random.default_rng(0)
-    searches, search = [], explain._Search
-    monkeypatch.setattr(
-        explain, "_Search", lambda *args, **options: searches.append(search(*args, **options)) or searches[-1]
-    )
 
     def unknown(*args, **options):
         return [rng.normal(size=result.shape) for result in exercise.reference(*args, **options)]
 
-    assert judge(trials, [attempt(exercise, unknown, case) for case in trials.cases]).misconception is None
-    once = Trials.DRAWS + 1 + len({case.label for case in trials.cases})  # the draws of a case, and one of each other
-    draws = once * len(searches[0].mistakes)
-    assert len(searches[0].tried) <= draws + 50 + Trials.DRAWS
+    attempts = [attempt(exercise, unknown, case) for case in trials.cases]
+    cells = Cells(trials, [finding for finding in findings(trials, attempts) if not finding.case.raises])
+    found = cover.Cover(cells)
+    assert not found.picked
+    alone = len(cells.mistakes) * len({case.label for case in trials.cases})  # one draw of each case
+    assert len([some for some, _ in cells.tried if not any(h.edit for h in some)]) <= alone + 50 + Trials.DRAWS
+    assert judge(trials, attempts).misconception is None
 
 
 # --- results of any shape --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from transformer_np.homework import all_exercises, checking, submission
-from transformer_np.homework.judging import family, judge
+from transformer_np.homework.judging import family, lines
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import MOST_ITEMS, Family
 from transformer_np.homework.judging.syntax import lines_behind
@@ -387,7 +387,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                     outputs.append(np.tanh(state))
                 return np.stack(outputs, axis=1)
             """,
-            "Look at line 6: state = drive[:, t] + state @ w_h",
+            "Look at lines 6 and 8, where the first wrong value is made: state = drive[:, t] + state @ w_h",
         ),
         (
             "cross_entropy",  # line 9 is right
@@ -814,7 +814,7 @@ def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, mo
             active = act(value)
             return (gate * active) @ w2, gate, value
     """
-    monkeypatch.setattr(judge, "suspects_of", fails)
+    monkeypatch.setattr(lines, "suspects_of", fails)
     verdict = verdict_on("gated_feed_forward", "from transformer_np.functional import gelu, silu\n" + dedent(code))
     assert verdict.misconception == "activation of the value instead" and verdict.line
 

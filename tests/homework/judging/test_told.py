@@ -453,18 +453,6 @@ def test_an_edit_of_a_later_line_or_an_axis_is_found(verdict_on, name, code, lin
     assert "makes it right" in verdict.message
 
 
-def test_a_mistake_behind_a_crash_is_told_if_an_edit_mends_the_crash(verdict_on):
-    code = """
-    def linear(x, w, b=None):
-        return x @ w.T + b
-    """
-    message = " ".join(verdict_on("linear", code).message.split())
-    assert "w transposed" in verdict_on("linear", code).misconception
-    assert "With that mended, this is left: It fails without a bias." in message
-    alone = verdict_on("linear", code.replace("+ b", "+ (0 if b is None else b)"))
-    assert "With that mended" not in alone.message
-
-
 def test_max_of_python_is_no_condition(verdict_on):
     code = """
     def relu(x):
@@ -1009,7 +997,7 @@ def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):
         return y * (dy - shared)
     """
     message = verdict_on("softmax_backward", code).message
-    assert "Look at lines 4 and 5, where the first wrong value is made:\n    shared = " in message
+    assert "Look at line 5:\n    return y * (dy - shared)" in message
 
 
 def test_a_power_for_a_product_is_found(verdict_on):
@@ -1298,7 +1286,7 @@ def test_of_two_mistakes_in_two_branches_each_is_told_although_another_case_has_
         return min_lr + (max_lr - min_lr) * (1 + np.cos(angle)) / 2
     """
     message = " ".join(verdict_on("cosine_schedule", code).message.split())
-    assert "The warm-up starts from min_lr" in message and "What is wrong in the plain case is open." in message
+    assert "The warm-up starts from min_lr" in message and "180 · progress, in degrees" in message
 
 
 def test_a_shape_that_is_mended_shows_what_else_is_wrong(verdict_on):
@@ -1808,18 +1796,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
             "it is not broadcast. np.where(mask, …, …) broadcasts.",
         ),
         (
-            "scaled_dot_product_attention_backward",  # behind the crash two results are still wrong
-            """
-            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-                dv = weights @ dout
-                dweights = dout @ np.swapaxes(v, -1, -2)
-                dscores = weights * (dweights - (dweights * weights).sum(axis=-1, keepdims=True))
-                dscores = dscores / v.shape[-1] ** 0.5
-                return dscores @ k, np.swapaxes(dscores, -1, -2) @ q, dv
-            """,
-            "With that mended, this is left: The scale is 1/√d_v",
-        ),
-        (
             "feed_forward_backward",  # five results in another order
             """
             def feed_forward_backward(dy, x, hidden, w1, w2):
@@ -1877,7 +1853,7 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 out = np.einsum("bhts,bhsd->bhtd", weights, v)
                 return out, weights
             """,
-            "A float mask is used as if it were Boolean",
+            "This alone does not explain `out` and `weights` with a finite float mask.",
         ),
         (
             "negative_sampling_loss",  # a second mistake that shows in inf alone

@@ -24,8 +24,8 @@ from .syntax import handed_over, strange_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_PYTHON = (sysconfig.get_path("stdlib"), *(path for path in sys.path if path.endswith(".zip")))  # of a browser's Python
-_NUMPY = str(Path(np.__file__).parent)
+_PYTHON = (sysconfig.get_path("stdlib"), Path(os.__file__).parent)  # the second is a .zip file in a browser
+_NUMPY, _SHEETS = str(Path(np.__file__).parent), f"{Path(__file__).parents[1] / 'sheets'}{os.sep}"
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
 USUAL_WORK, OF_A_CALL = 1000, 60
@@ -43,6 +43,7 @@ class Crash:
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
     empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or `x[: T - n]` with n > T, or ""
     misplaced: a sentence on an argument that the student hands over in the place of another, or ""
+    operation: what raised it in the answer's own code, "@", "[]" or "call", or ""
     """
 
     kind: str
@@ -52,10 +53,21 @@ class Crash:
     advice: str = ""
     empty: str = ""
     misplaced: str = ""
+    operation: str = ""
 
     @property
     def not_started(self):
         return self.kind == "NotImplementedError" and not self.advice
+
+    def is_like(self, other):
+        """Whether another exception is of the same kind, from the same operation, with the same message but for its
+        numbers; NumPy says the same of any two shapes that do not fit, so there these count too."""
+        numbers = [sorted(re.findall(r"\d+", crash.text)) for crash in (self, other)]
+        return (
+            (self.kind, self.operation) == (other.kind, other.operation)
+            and re.sub(r"[\d(), ]+", " ", self.text) == re.sub(r"[\d(), ]+", " ", other.text)
+            and (self.kind != "ValueError" or numbers[0] == numbers[1])
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,9 @@ def attempt_with(exercise, answer, arguments, options, is_trial=False):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
-        return Attempt(crash=Crash(*_kind_and_text(error), "", "") if is_trial else crash_of(error, exercise, answer))
+        if is_trial:
+            return Attempt(crash=Crash(*_kind_and_text(error), "", "", operation=_operation_of(error)))
+        return Attempt(crash=crash_of(error, exercise, answer))
     if is_trial:
         return Attempt(output, shares=shares)
     broken = ["global random numbers"] if _global_state() != before else []
@@ -324,7 +338,23 @@ def crash_of(error, exercise=None, answer=None):
     misplaced = ""
     if refused := re.match(r"(?:\w+: )?(\w+) must (?:be|lie)", text):  # what the library's functions say
         misplaced = next((_about_place(*running, refused[1]) for running in _running(error)), "")
-    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty, misplaced)
+    lines = lines[:MOST_TEXT].rstrip()
+    return Crash(kind, text[:MOST_TEXT], where, lines, advice, empty, misplaced, _operation_of(error))
+
+
+def _operation_of(error):
+    """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
+    another instruction of Python, or "call"."""
+    operation, entry = "", error.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        is_of_teacher = code.co_filename.removesuffix(", rewritten") in files_of_the_teacher
+        if is_of_teacher or _SHEETS in code.co_filename or is_students(code.co_filename):
+            running = next((i for i in get_instructions(code) if i.offset == entry.tb_lasti), None)
+            operation = "" if running is None else running.argrepr or running.opname
+            operation = "call" if running is not None and running.opname.startswith("CALL") else operation
+        entry = entry.tb_next
+    return operation
 
 
 def _about_slice(frame, line):

@@ -1,14 +1,16 @@
 """The student's code as syntax trees: the answer and its helpers in the same file, to be edited and compiled again."""
 
 import ast
+import copy
 import linecache
 import sys
 import warnings
 from contextlib import contextmanager
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 
 import numpy as np
 
+from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import SAFE, arrays_of, is_students
 from .syntax import STEP
@@ -44,7 +46,8 @@ def without_huge_arrays(cases):
 
 
 class Family:
-    """An answer and the functions and classes of its file that it calls.
+    """An answer and its private helpers: the functions and classes of its file that it calls and that are no exercises
+    of their own. A call of another exercise is one expression, whatever is in it: it is judged on its own.
 
     of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
     file: their file; lines: its lines
@@ -57,18 +60,19 @@ class Family:
         self.space = _space_of(answer)
         if self.file is None or self.space is None:
             return
-        self.space = {k: SAFE.get(v, v) if callable(v) else v for k, v in self.space.items()}
+        self.space = {k: SAFE.get(v, v) if callable(v) else _own_copy(v) for k, v in self.space.items()}
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
         known = {name: tree for name, tree in known.items() if _is_at(tree, self.space.get(name), self.file)}
-        name = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
-        left = [name] if name else []
+        first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
+        left = [first] if first else []
         while left:
             name = left.pop(0)
-            if name not in self.trees and name in known:
+            if name not in self.trees and (not self.trees or not of_student or name not in all_exercises()):
                 self.trees[name] = known[name]
                 left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
+        self._originals = {name: answer if name == first else self.space[name] for name in self.trees}
         for tree in self.trees.values():
             count_steps(tree)
 
@@ -83,15 +87,17 @@ class Family:
         """
         space = dict(self.space) | dict(more)
         space[STEP] = _Steps(self.most_steps)
-        first = next(iter(self.trees))
-        module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])
+        made = {}  # {id of a function or class: what stands for it}
         try:
             with warnings.catch_warnings():  # an edit may call a number
                 warnings.simplefilter("ignore")
-                exec(compile(module, self.file, "exec"), space)
+                for name, tree in sorted(self.trees.items(), key=lambda item: item[1].lineno):
+                    thing = self._originals[name]
+                    codes = _codes_in(compile(ast.Module([tree], []), self.file, "exec"))
+                    made[id(thing)] = space[name] = _made_again(thing, codes, space, made)
         except Exception:  # such as an assignment to an expression
             return None, None
-        return space.get(_bound_name(self.trees[first])), space[STEP]
+        return space[next(iter(self.trees))], space[STEP]
 
     def marked(self, node):
         """The line of a node with a mark below it."""
@@ -171,6 +177,54 @@ def _depth(value, end):
         value = value[end] if type(value) is not dict else next(reversed(value) if end else iter(value))
         depth += 1
     return depth
+
+
+def _own_copy(value):
+    """A value of the student's module, as a copy if a run could change it."""
+    return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+
+
+def _codes_in(code):
+    """{name: code objects} of the functions and classes defined directly in some code, which does not run."""
+    codes = {}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            codes.setdefault(inner.co_name, []).append(inner)
+    return codes
+
+
+def _made_again(thing, codes, space, made):
+    """A function or class with other code and globals. No statement, decorator or default of the file runs again.
+
+    codes: as `_codes_in` returns them; made: {id of a class: what stands for it as a base}
+    """
+    if not isinstance(thing, type):
+        return _function(thing, codes, space)
+    codes, cell = _codes_in(codes[thing.__name__][0]), CellType()
+    members = {k: v for k, v in vars(thing).items() if k not in ("__dict__", "__weakref__")}
+    for name, member in members.items():
+        if isinstance(member, staticmethod | classmethod):
+            members[name] = type(member)(_function(member.__func__, codes, space, cell))
+        elif isinstance(member, property):
+            parts = (member.fget, member.fset, member.fdel)
+            members[name] = property(*(part and _function(part, codes, space, cell) for part in parts))
+        elif isinstance(member, FunctionType):
+            members[name] = _function(member, codes, space, cell)
+    again = type(thing)(thing.__name__, tuple(made.get(id(base), base) for base in thing.__bases__), members)
+    cell.cell_contents = again
+    return again
+
+
+def _function(function, codes, space, cell=None):
+    """A function with the code of its name, with the first line that it has; itself if there is none."""
+    own = function.__code__
+    found = sorted(codes.get(own.co_name, ()), key=lambda code: code.co_firstlineno != own.co_firstlineno)
+    if not found or not {*found[0].co_freevars} <= {"__class__"}:
+        return function
+    closure = (cell,) if found[0].co_freevars else None
+    again = FunctionType(found[0], space, function.__name__, copy.deepcopy(function.__defaults__), closure)
+    again.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
+    return again
 
 
 def _file_of(answer, of_student):

@@ -151,6 +151,13 @@ class Finding:
         elsewhere = f", and in other cases {elsewhere}" if elsewhere else ""
         return f"Wrong: {named(self.wrong)}{elsewhere}{also}.", ""
 
+    @property
+    def failure(self):
+        """What distinguishes a call without results from others: the student's line and the kind of an exception, or
+        what is returned."""
+        crash = self.tried.crash
+        return (crash.trace.rpartition(", line ")[2], crash.kind) if crash else type(self.tried.output)
+
     def draw(self, i):
         """Result i next to the right one, for a description."""
         results, arguments = self.exercise.results, self.arguments

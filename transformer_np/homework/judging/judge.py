@@ -1,27 +1,18 @@
 """From an answer's outputs to a verdict: its outcome and its explanation."""
 
 from dataclasses import dataclass, replace
-from inspect import signature
 from textwrap import fill
 
-import numpy as np
-
-from .attempt import RULES, guarded, unheard, warn_of
+from .attempt import warn_of
 from .example import smallest_call
-from .explain import explain
-from .family import without_huge_arrays
+from .explain import Explanation, explain
 from .finding import findings
-from .place import INVENTED
-from .seen import suspects_of
-from .truth import cases_of
+from .lines import lines_to_show
+from .rules import CHANGED, SHARED, broken_rules
 from .unread import about_unread, labels_of_unread
-from .words import listed
+from .words import cases_of
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
-CHANGED = "changes its input"
-OTHER_DTYPE = "another dtype"
-SHARED = "copy or view"
-NOT_REFUSED = "does not raise the exception"
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -61,64 +52,30 @@ def judge(trials, attempts, pointed=None):
     """The verdict on an answer, from its attempts at all cases of the trials, and what is known about its lines, a
     Pointed or None."""
     exercise, found = trials.exercise, findings(trials, attempts)
-    place, suspects = (pointed.place, pointed.suspects) if pointed else (None, ())
     failed = [finding for finding in found if not finding.right]
     if not failed:
         said, seed = f"{exercise.name}: right.", trials.seed
         return Verdict(exercise.name, "passed", said, share=1.0, seed=seed, core=True, core_share=1.0)
+    core = all(finding.case.extended for finding in failed)
+    first = next(finding for finding in failed if core or not finding.case.extended)
+    if first is found[0] and first.tried.crash and first.tried.crash.not_started:
+        return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
+    rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
+    if all(finding.wrong == [] for finding in failed):
+        explanation = Explanation(list(rules), list(rules.values()), [])
+        lines = lines_to_show(trials, pointed, rules, ())
+    else:
+        explanation = _explained(trials, found, pointed)
+        lines = lines_to_show(trials, pointed, rules, explanation.names, explanation.listed)
+        explanation = _with_rules(trials, explanation, rules, lines)
     left_out = [finding for of in trials.unread.values() for finding in of.values()]
     labels = _labels([*failed, *left_out])
-    core = all(finding.case.extended for finding in failed)
-    first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
-    crash = first.tried.crash
-    if crash and crash.not_started and first is found[0]:
-        return Verdict(exercise.name, "not started", _not_started(exercise, crash), seed=trials.seed)
-    crashes = crash and not first.case.raises  # a call that must raise may crash in the same way
-    broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
-    only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
-    if only_rules:
-        known, texts, behind, names = list(broken), list(broken.values()), [], []
-        summary, trace = "The results are right, but the function breaks a rule.", ""
-        where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
-    else:
-        explained = [finding for finding in found if not finding.case.raises]
-        try:
-            names, texts, behind, where = explain(trials, explained, place, pointed.behind if pointed else ())
-        except Exception as error:  # what is read raises
-            warn_of(error, exercise.name)
-            names, texts, behind, where = [], [smallest_call(found)], [], ""
-        suspects = _lines_of(names, pointed) if pointed and not place else ()
-        if place and "nan_to_num" in place.repair and any(name in exercise.mistakes for name in names):
-            place = None  # which only hides it
-        trials.begin()
-        texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
-        unread = labels_of_unread(trials, tuple(name for name in names if name in exercise.mistakes))
-        texts += about_unread(unread)
-        known = [*(names or broken or ([place.kind] if place else [])), *(f"{name} not used" for name in unread)]
-        summary, trace = first.fact({i for finding in (*found, *left_out) for i in finding.wrong or ()})
-    if core:
-        lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}"
-    else:
-        lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
-    message = [_filled(f"{exercise.name}: {lead}")]
-    change, at = pointed.change if pointed and CHANGED in broken else ("", None)
-    if change and not (place and place.line == at):
-        n = next(n for n, text in enumerate(texts) if text.endswith(broken[CHANGED]))
-        texts.insert(n + 1, f"Line {at} changes it:\n{change}")
-    message += [trace] if trace else []
-    message += [_filled(text) for text in texts if text]
-    if place and place.kind in INVENTED and sum(name in exercise.mistakes for name in names) > 1:
-        place = replace(place, repair="")
-        message += [f"Look at line {place.line}:", place.shown]
-    elif place:
-        message += _shown(place, "the rest" if trials.unread else "the results" if broken and not only_rules else "it")
-    message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
-    line = place.line if place else suspects[0].node.lineno if suspects else at
+    message = [_lead(trials, found, first, core, labels, explanation), *_told(explanation, rules, lines)]
     of_core = [[finding for finding in of if not finding.case.extended] for of in (found, left_out)]
     share, core_share = _share(found, left_out), _share(*of_core)
     return Verdict(
-        exercise.name, first.outcome, "\n".join(message), " and ".join(known) or None, share, trials.seed, core,
-        line, place.repair if place else "", core_share,
+        exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, share, trials.seed,
+        core, lines.first, lines.repair, core_share,
     )  # fmt: skip
 
 
@@ -128,41 +85,56 @@ def _share(found, left_out):
     return 1 - len(wrong) / max(1, len({*_labels(found), *wrong}))
 
 
-def _lines_of(names, pointed):
-    """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur, but none
-    that runs under a condition on an argument that is not used, for it may be right where it should not run, and none
-    of a method that the student need not write."""
-    sides, unused = pointed.sides, {name.removesuffix(" not used") for name in names}
-    listed = [name for name in names if name in sides.trials.exercise.mistakes] if sides else []
-    suspects = pointed.suspects if listed or not names else [one for one in pointed.suspects if not one.reads]
+def _is_crash_of(first, finding):
+    """Whether a call that must raise crashes as the first failing one may: that is no broken rule."""
+    return bool(first.tried.crash and not first.case.raises and finding.case.raises and finding.tried.crash)
+
+
+def _explained(trials, found, pointed):
+    explained = [finding for finding in found if not finding.case.raises]
     try:
-        if listed:
-            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
-                suspects = suspects_of(sides, listed, pointed.suspects)
-    except Exception as error:
-        warn_of(error, names[0])
-    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
-    return [suspect for suspect in suspects if not (listed and sides.is_given(suspect.node))]
+        return explain(trials, explained, pointed.place if pointed else None)
+    except Exception as error:  # what is read raises
+        warn_of(error, trials.exercise.name)
+        return Explanation([], [smallest_call(found)], [])
 
 
-def _shown(place, what):
-    """The lines of a Place, with what is proved of them."""
-    right = f"{what} right{' for the lecture' if place.after else ''}"
-    if place.before:
-        shown = dict(sorted([*place.before, (place.line, place.shown)]))
-        return [f"Look at lines {listed(map(str, shown))}, where the first wrong value is made:", *shown.values()]
-    if not place.also:
-        return [f"One change in line {place.line} makes {right}:", place.shown]
-    places = [place]
-    while places[-1].also:
-        places.append(places[-1].also)
-    lines = sorted({part.line for part in places})
-    if len(lines) == 2 == len(places):
-        one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
-        return [one, place.shown, other, place.also.shown]
-    where = f"lines {listed(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-    many = ("Two", "Several")[len(places) > 2]
-    return [f"{many} changes in {where} make {right}:", *dict.fromkeys(part.shown for part in places)]
+def _with_rules(trials, explanation, rules, lines):
+    """The Explanation with the rules that are broken too, and the parameters that nothing reads."""
+    trials.begin()
+    also = [f"Also: {text}" for name, text in rules.items() if name != SHARED]
+    unread = labels_of_unread(trials, explanation.listed)
+    names = explanation.names or [*rules] or ([lines.place.kind] if lines.place else [])
+    return replace(
+        explanation,
+        names=[*names, *(f"{name} not used" for name in unread)],
+        texts=[*explanation.texts, *also, *about_unread(unread)],
+    )
+
+
+def _lead(trials, found, first, core, labels, explanation):
+    """The beginning of a message: the outcome, what is wrong, and the cases that fail; after a crash, its lines."""
+    exercise, left_out = trials.exercise, [finding for of in trials.unread.values() for finding in of.values()]
+    if all(finding.wrong == [] for finding in found):
+        summary, trace = "The results are right, but the function breaks a rule.", ""
+    else:
+        summary, trace = first.fact({i for finding in (*found, *left_out) for i in finding.wrong or ()})
+        summary = f"{first.outcome}. {summary}" if not core else summary
+    plain = [finding for finding in found if not finding.case.label]
+    is_plain_right = plain and all(f.right for f in plain) and not all(f.case.is_narrow for f in plain)
+    where = f" The plain case is right; it fails with {cases_of(labels)}." if is_plain_right else explanation.where
+    lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}" if core else f"{summary}{where}"
+    return "\n".join([_filled(f"{exercise.name}: {lead}"), *([trace] if trace else [])])
+
+
+def _told(explanation, rules, lines):
+    """The texts of a message with the lines that they speak of."""
+    told = []
+    for text in filter(None, explanation.texts):
+        told.append(_filled(text))
+        if lines.change and CHANGED in rules and text.endswith(rules[CHANGED]):
+            told.append(lines.change)
+    return [*told, *lines.shown]
 
 
 def _filled(text):
@@ -179,36 +151,3 @@ def _not_started(exercise, crash):
 
 def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
-
-
-_FROM_RNG = " Draw from `rng` alone."
-
-
-def _broken_contracts(failed):
-    """{name: text} of the rules that an answer breaks although its numbers may be right."""
-    broken = {}
-    if any(finding.tried.changed for finding in failed):
-        names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
-        broken[CHANGED] = (
-            f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …`, "
-            "`x[…] = …` and the methods of a list write into the input, and `y = x` makes no copy of it. Make a new "
-            "array or list; of lists in a list, list(…) makes only the outer one new."
-        )
-    if any(finding.other_dtype for finding in failed):
-        said = next(finding.other_dtype for finding in failed if finding.other_dtype)
-        broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
-    for name, text in RULES.items():
-        if any(name in finding.tried.broken for finding in failed):
-            has_rng = "rng" in signature(failed[0].exercise.reference).parameters
-            broken[name] = text if has_rng else text.replace(_FROM_RNG, "")
-    shared = [finding.memory for finding in failed if finding.memory]
-    if shared and CHANGED not in broken:
-        broken[SHARED] = shared[0]
-    refused = {}
-    for finding in failed:
-        if finding.not_refused:
-            refused.setdefault(finding.not_refused, []).extend(_labels([finding]))
-    if refused:
-        said = (f"With {cases_of(list(dict.fromkeys(labels)))}: {text}" for text, labels in refused.items())
-        broken[NOT_REFUSED] = " ".join(said)
-    return broken

@@ -54,14 +54,12 @@ class Place:
 class Pointed:
     """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
 
-    behind: if it crashes, the Findings with the one edit that makes most results right, its first failing case too
     change: if it changes an argument, the line that does, and its number
     """
 
     place: Place | None = None
     suspects: tuple = ()
     sides: Sides | None = None
-    behind: tuple = ()
     change: tuple = ("", None)
 
 
@@ -78,10 +76,26 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return Pointed()
     with unheard(), guarded(), without_huge_arrays(trials.cases):
+        if not _runs_again_alike(trials, family, found, failed[0]):
+            return Pointed()  # what a changed answer gives would say nothing
         pointed = _place_in(trials, family, found, failed, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
         line = line_of_change(trials.exercise, answer, changing) if changing else None
         return replace(pointed, change=_shown_line(family, line))
+
+
+def _runs_again_alike(trials, family, found, number):
+    """Whether an answer gives once more in a case what it gave when it was judged."""
+    answer, _ = family.compiled()
+    if answer is None:
+        return False
+    results, before = trials.results_of(answer, number)[0], found[number].results
+    if results is None or before is None:
+        return results is before
+    return all(
+        a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        for a, b in zip(results, before, strict=True)
+    )
 
 
 def _shown_line(family, line):
@@ -95,7 +109,7 @@ def _place_in(trials, family, found, failed, wanted):
     wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
     sides = Sides(trials, family, found, wrong) if wrong else None
     suspects = find_suspects(sides) if sides else []
-    search = _Search(trials, family, found, wanted, suspects)
+    search = _Edits(trials, family, found, wanted, suspects)
     edit, after = search.one_edit(found)
     if edit:
         said = about_numbers(edit, sides) or about(edit)
@@ -104,11 +118,7 @@ def _place_in(trials, family, found, failed, wanted):
         writes = [s for s in writes if s.value not in fine or s is writes[-1]] if _adds_to_result(edit) else ()
         before = tuple((s.lineno, family.marked(s)) for s in writes if s.lineno != edit.node.lineno)
         return Pointed(replace(_place(family, edit), about=said, after=after, before=before))
-    behind = ()
     for first, better in search.partly_right():
-        now = better[failed[0]]
-        if found[failed[0]].tried.crash and now.results is not None and len(now.wrong) < len(now.expected):
-            behind = behind or tuple(better)
         first.make()
         try:
             second, after = search.one_edit(better)
@@ -118,7 +128,7 @@ def _place_in(trials, family, found, failed, wanted):
         if places and second.kind not in MOVES:
             one, other = sorted(places, key=lambda place: place.line)
             return Pointed(replace(one, also=other))
-    return Pointed(suspects=tuple(suspects), sides=sides, behind=behind)
+    return Pointed(suspects=tuple(suspects), sides=sides)
 
 
 def _adds_to_result(edit):
@@ -157,7 +167,7 @@ def _holds(condition, edit):
     return any(part is changed for part in ast.walk(condition))
 
 
-class _Search:
+class _Edits:
     """numbers: of the cases that must become right"""
 
     def __init__(self, trials, family, found, numbers, suspects):

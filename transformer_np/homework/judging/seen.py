@@ -28,18 +28,18 @@ def suspects_of(sides, names, suspects):
     the mistakes."""
     mistaken = _Mistaken(sides, names)
     seen = mistaken.places(mistaken.own, is_loose=not mistaken.has_wrong_numbers)
-    early = [suspect for suspect in suspects if suspect.is_narrow]
-    same = [suspect for suspect in suspects if suspect.lines in ([place.node.lineno] for place in seen)]
-    same = [suspect for suspect in same if not sides.used_twice(suspect.node)]
-    of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen) if suspect.is_narrow}
+    chains = [[sides.chain(n, sides.failed[0]) for n in suspect.others] for suspect in suspects]
+    early = [Suspect.of(sides, parts[-1][-1], dict.fromkeys(sum(parts, ()))) for parts in chains if all(parts)]
+    of_line = {tuple(place.lines): place for place in reversed(seen)}
     first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
+    same = [place for place in first if place.lines in [suspect.lines for suspect in suspects]]
     shown = []
     for suspect in (*same, *first, *early):
         if not any({*suspect.lines} & {*other.lines} for other in shown):
             shown.append(suspect)
     shown = shown[:MOST_SUSPECTS] if len(names) > 1 else same or first[:1] or early
     if not shown and not suspects:
-        shown = [suspect for suspect in mistaken.places(mistaken.all) if suspect.is_narrow][:1]
+        shown = mistaken.places(mistaken.all)[:1]
     shown = [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
     return [suspect for suspect in shown if not mistaken.is_elsewhere(suspect.node)]
 
@@ -74,7 +74,6 @@ class _Mistaken:
 
     def __init__(self, sides, names):
         self.sides, self.own, self.all, self._right, self._of_right = sides, {}, {}, {}, {}
-        self._changed = []  # the values of the lines that the mistakes change
         self._elsewhere = set()  # the names of helpers of the right answer in which the mistakes change nothing
         if not sides.trials.compatible(names):
             return
@@ -87,16 +86,12 @@ class _Mistaken:
         self._elsewhere = {name for name, code in codes.items() if code == usual_codes.get(name)} - {next(iter(codes))}
         if any(isinstance(n, ast.Pass) for tree in family.trees.values() for n in ast.walk(tree)):
             return  # a line that is left out is in no line
-        if sides.trials.left <= 0:
-            return
         usual = {ast.unparse(node) for node in _expressions(usual_family)}
         expressions = _expressions(family)
         shapes = {part for node in expressions if is_empty(node) for part in ast.walk(node)}  # zeros_like(x) is no x
         changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
         if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
             return
-        lines = {ast.unparse(s) for s in _statements(usual_family)}
-        self._changed = [s.value for s in _statements(family) if ast.unparse(s) not in lines]
         mistaken = Traced(sides.trials, family, MOST_VALUES)
         for number in [n for n in sides.failed if n in sides.one_of_each_label][:MOST_CASES]:
             mistaken.results(number)
@@ -127,24 +122,11 @@ class _Mistaken:
             found = {number: nodes for number, of in values.items() if (nodes := find(number, of))}
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
-                fine = self._unchanged(number, find == self._by_numbers)
-                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
-                return [suspect for suspect in some if suspect]
+                fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
+                found = dict.fromkeys(filter(None, (self.sides.chain(node, number, fine) for node in found[number])))
+                found = [parts for parts in found if not any(map(self.sides.used_twice, parts))]
+                return [Suspect.of(self.sides, parts[-1], parts) for parts in found]
         return []
-
-    def _unchanged(self, number, by_numbers):
-        """The nodes of the answer with arrays of the right ones, but those that a changed line of the mistakes has.
-
-        by_numbers: whether their numbers count, whatever their arrays are
-        """
-        own, of = self.sides.values(number)[0], self.all[number]
-        values = [value for node in self._changed for value in of.get(node, ()) if is_data(value)]
-        if by_numbers:
-            changed, fine = _numbers(values), self._nodes_of_right_numbers(number)
-            return {node for node in fine if not _are_in(_numbers(own[node]), changed).all()}
-        changed = Known(flat(value, False) for value in values)
-        fine = {n for n in self.sides.fine_in(number, False) if all(is_array(v) and v.ndim for v in own[n])}
-        return {node for node in fine if not any(changed.has(flat(value, False)) for value in own[node])}
 
     def _by_values(self, number, of, shape, is_loose=False):
         """The nodes of the answer that compute one of some values which is not right from right ones."""
@@ -205,12 +187,6 @@ class _Mistaken:
             place for place in places
             if not _is_read(place) and place not in inside and not _is_plain(place)
         ]  # fmt: skip
-
-
-def _statements(family):
-    """The statements that give a variable a value."""
-    kinds = ast.Assign | ast.AugAssign
-    return [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, kinds)]
 
 
 def _expressions(family):

@@ -12,6 +12,7 @@ from .traced import Traced, same
 from .values import Known, flat, is_array, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
+FEW_PLACES = 2  # to look at
 
 
 class Sides:
@@ -29,7 +30,7 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._own, self._when, self._right, self._known, self._fine = {}, {}, {}, {}, {}
+        self._own, self._when, self._right, self._known, self._fine, self._chains = {}, {}, {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -37,7 +38,7 @@ class Sides:
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
         sides.own = Traced(self.trials, self.family, MOST_VALUES)
-        sides._own, sides._when, sides._fine = {}, {}, {}
+        sides._own, sides._when, sides._fine, sides._chains = {}, {}, {}, {}
         return sides
 
     @cached_property
@@ -122,6 +123,72 @@ class Sides:
                 is_each = len(values) == len(self.trials.exercise.results)
                 yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
+    def chain(self, place, number, fine=frozenset()):
+        """The place and those before it that compute the wrong values it reads in a case, in the order of their lines;
+        () if they are many, or if a wrong value comes from elsewhere: then the place only passes on what is wrong."""
+        key = place, number, frozenset(fine)
+        if key not in self._chains:
+            self._chains[key] = None  # a loop that comes back here adds nothing
+            self._chains[key] = self._chain_of(place, number, fine)
+        return self._chains[key]
+
+    def _chain_of(self, place, number, fine):
+        own = self.values(number)[0]
+        calls = {n for n in ast.walk(place) if isinstance(n, ast.Call) and name_of(n.func) in self.functions}
+        calls = {n for n in calls if getattr(n.func, "id", "") not in self.family.trees}  # methods, inner functions
+        if calls - self.fine_in(number, False):
+            return ()  # the mistake may be in that function
+        wrong = [n for n in self._read_at(place) if n in own and not self._is_right(n, number, fine)]
+        writes = [self.writes(n, number, False) for n in wrong]
+        before = [self.chain(s, number, fine) for s in dict.fromkeys(s for some in writes for s in some)]
+        before = [parts for parts in before if parts is not None]
+        if not all(writes) or not all(before):
+            return ()
+        places = {part for parts in before for part in parts} | {*self._counted_before(place, number)}
+        places |= {place} if not isinstance(place, ast.Name) else set()
+        return tuple(sorted(places, key=lambda part: part.lineno)) if len(places) <= FEW_PLACES else ()
+
+    def _read_at(self, place):
+        """The variables that a statement or expression reads, and those in the index of what it writes."""
+        nodes = [*ast.walk(place.value if isinstance(place, ast.stmt) else place)]
+        targets = getattr(place, "targets", [getattr(place, "target", None)])
+        nodes += [n for target in targets if isinstance(target, ast.Subscript) for n in ast.walk(target.slice)]
+        return [n for n in nodes if isinstance(n, ast.Name)]
+
+    def _counted_before(self, place, number):
+        """The statements of a loop that compute whole numbers which a place reads, such as an index."""
+        own = self.values(number)[0]
+        counted = [n for n in self._read_at(place) if n in own and all(type(value) is int for value in own[n])]
+        counted = [n for n in counted if self._is_computed_in_loop(n)]
+        return dict.fromkeys(s for n in counted for s in self.writes(n, number, False) if s is not place)
+
+    def _is_right(self, node, number, fine):
+        """Whether a variable's values are those of a right answer, or none that could be wrong; a number that a loop
+        computes may be right elsewhere only."""
+        values = self.values(number)[0][node]
+        if all(map(is_number, values)):
+            behind_loops = len(values) == 1 and not self.loops_around(node)
+            known = self.known_variables(number, behind_loops)  # what is right in the middle of a line is not yet here
+            is_known = node in fine or all(known.has(flat(v, False)) or _is_padded(v, known) for v in values)
+            if is_known or (behind_loops and self._is_computed_in_loop(node)):
+                return is_known  # a sum is right at the end of its loop only
+            return node in self.fine_in(number, False) and self._is_used_rightly(node, number)
+        if not all(type(value) is int for value in values) or not self._is_computed_in_loop(node):
+            return True
+        writes = self.writes(node, number, False)
+        return len(writes) == 1 and not any(map(self._is_computed_in_loop, self._read_at(writes[0])))
+
+    def _is_used_rightly(self, node, number):
+        """Whether another statement computes a right value from a variable."""
+        right = (s for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign))
+        right = (s for s in right if s.value in self.fine_in(number, False) and node not in ast.walk(s))
+        names = (n.id for s in right for n in ast.walk(s.value) if isinstance(n, ast.Name))
+        return node.id in names
+
+    def _is_computed_in_loop(self, node):
+        stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
+        return any(self.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant))
+
     def values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
         its nodes there."""
@@ -142,11 +209,6 @@ class Sides:
                 right.setdefault(key(values), (values, set()))[1].add(node)
             self._right[number] = list(right.values())
         return self._right[number]
-
-    def has_values(self, node, number):
-        """Whether an array's values are, in their order, those of an expression of a right answer."""
-        own, right = self.values(number)
-        return all(map(is_array, own[node])) and any(same(own[node], values) for values, _ in right)
 
     def when(self, number):
         """{node: the times of its values}"""
@@ -218,6 +280,12 @@ class Sides:
         return (wrong or [*before][-1:] or [node])[0]
 
 
+def _is_padded(value, known):
+    """Whether an array is a known one with zeros around."""
+    is_float = is_array(value) and value.ndim > 0 and value.dtype.kind == "f"
+    return is_float and not value.all() and value.any() and known.has(value[value != 0])
+
+
 def _parts(value):
     """An expression, and those of a tuple."""
     return {value, *getattr(value, "elts", ())}
@@ -273,7 +341,8 @@ def value_for(statement, variable):
     """The expression that a statement writes into a variable."""
     value, targets = statement.value, _targets(statement)
     if isinstance(value, ast.Tuple) and len(value.elts) == len(targets) > 1:
-        value = next(v for v, t in zip(value.elts, targets, strict=True) if _whole(t) == ast.unparse(variable))
+        pairs = zip(value.elts, targets, strict=True)
+        value = next((v for v, t in pairs if _whole(t) == ast.unparse(variable)), value)
     return value
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from .compare import close
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .slices import Slice
 from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
 from .words import listed
 
-MOST_SUSPECTS, MOST_WRITES, FEW_LINES = 2, 2, 2
+MOST_SUSPECTS, MOST_WRITES = 2, 2
 RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too
 MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 
@@ -26,7 +25,7 @@ MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 @dataclass(frozen=True)
 class Suspect:
     """node: the expression or statement to look at; others: those before it that its value comes from
-    lines, shown: what the student sees, with a mark below each; reads: names of what else may be wrong already there
+    lines, shown: what the student sees, with a mark below each
     results: the numbers of the results that are right with another value of it, or of a variable
     """
 
@@ -34,63 +33,34 @@ class Suspect:
     others: tuple
     lines: list
     shown: str
-    reads: list
     results: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, sides, node, others=(), reads=()):
+    def of(cls, sides, node, others=()):
         parts = [part for place in (others or [node]) for part in sides.to_mark(place)]
         of_line = {part.lineno: part for part in reversed(parts)}  # one mark in each
         marked = [of_line[line] for line in sorted(of_line)]
         shown, lines = "\n".join(map(sides.family.marked, marked)), sorted({part.lineno for part in marked})
         *_, last = sides.to_mark(node)
-        return cls(last, tuple(marked), lines, shown, list(reads))
-
-    @classmethod
-    def with_lines_before(cls, sides, node, number, writes=(), fine=()):
-        """The Suspect for a node, or for the statements that write it, and the lines that its value in a case comes
-        from; None if these have no line. fine: nodes with right values, besides those that are known to have some"""
-        before = Slice(sides, writes or [node], number, fine)
-        if not before.places:
-            return None
-        helper = sides.used_twice(node)
-        if helper and helper not in before.reads:
-            before.reads.append(helper)  # it may be called where it should not
-        node = node if node in before.places else before.places[-1]
-        return cls.of(sides, node, before.places, before.reads)
-
-    @property
-    def is_narrow(self):
-        """Whether the few lines are all that can be wrong."""
-        return not self.reads and len(self.lines) <= FEW_LINES
+        return cls(last, tuple(marked), lines, shown)
 
     @property
     def text(self):
         where = f"Look at line{'s' * (len(self.lines) > 1)} {listed(map(str, self.lines))}"
-        if self.reads:
-            where += f", and at what is read there: {listed(f'`{name}`' for name in self.reads)}"
-        elif len(self.lines) > 1:
-            where += ", where the first wrong value is made"
+        where += ", where the first wrong value is made" if len(self.lines) > 1 else ""
         return f"{where}:\n{self.shown}"
 
 
 def find_suspects(sides):
     """At most two Suspects for the results that are wrong."""
-    search, found, suspects = _Search(sides), sides.found, {}
+    search, found, suspects = _Sought(sides), sides.found, {}
     for i in range(len(sides.trials.exercise.results)) if sides.is_possible else ():
         failed = [n for n in search.failed if found[n].wrong is None or i in found[n].wrong]
         for node, writes in search.places(i, failed) if failed else ():
             if is_empty(getattr(node, "value", node)):
                 continue  # a new array, whose numbers come later
             writes = () if len(writes) > MOST_WRITES else writes
-            if node in search.read_here:
-                stores = sides.stores.get((sides.scope[node], node.id), ())
-                is_own = any(node in ast.walk(s) for s in stores if not isinstance(s, ast.Expr))  # `state = state @ w`
-                suspect = Suspect.of(sides, node, reads=[] if is_own else [node.id])
-            else:
-                suspect = Suspect.with_lines_before(sides, node, failed[0], writes)
-            if not suspect:
-                continue  # such as a parameter of a function of the student's own
+            suspect = Suspect.of(sides, node, writes)
             suspects.setdefault(suspect.node, suspect).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
@@ -98,11 +68,10 @@ def find_suspects(sides):
     return list(of_line.values())[:MOST_SUSPECTS]
 
 
-class _Search:
+class _Sought:
     def __init__(self, sides):
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
         self._of_all = None
-        self.read_here = set()  # nodes of variables that have the right value for other places
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -177,7 +146,6 @@ class _Search:
             value = place if place is node else value_for(place, node)
             is_proven = place is not node and self._is_proven(value, i, failed, shape, RIGHT)
             if not is_proven and self.sides.writes(node, failed[0], shape) == [place] and self._is_read_elsewhere(node):
-                self.read_here.add(node)
                 return node, ()  # another place needs the value as it is
             if value in fine or not is_proven:
                 writes = self.sides.all_writes(node, failed, shape)

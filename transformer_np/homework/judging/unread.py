@@ -5,7 +5,7 @@ import ast
 from .compare import close
 from .family import Family
 from .finding import findings
-from .truth import cases_of
+from .words import cases_of
 
 
 def without_unread(trials, answer, attempts):

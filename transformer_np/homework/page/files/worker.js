@@ -35,10 +35,10 @@ function keep(bytes) {
   return bytes.length;
 }
 
-// The last line of Python's traceback, the first of another error.
+// The line of a traceback that names the exception, the first line of another error.
 function reason(error) {
   const lines = String(error.message ?? error).trim().split("\n");
-  return error.type ? lines.at(-1) : lines[0];
+  return (error.type && lines.filter((line) => /^[\w.]+: /.test(line)).at(-1)) || lines[0];
 }
 
 function call({ number, name, values }) {

@@ -1,0 +1,211 @@
+"""The search for the fewest hypotheses that together give the student's numbers in all wrong cells.
+
+First the listed mistakes and ignored arguments, each time the one that covers most; then pairs of which neither covers
+a cell alone; then edits of the right answer that nobody has listed. What changes a cell that the answer has otherwise
+is struck out, and the search begins again. It is bounded by the work of its runs, never by time: the same answer and
+seed give the same text on every machine.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from .cells import NOTHING, subsets
+from .compare import close
+from .edited import EditsOfRight
+
+MOST = 4  # hypotheses; readers stop after about four texts
+PAIRS = 300  # runs for them, of 0.1 to 4 ms
+FEW_LABELS = 3  # of other cases, if little work is left
+STRUCK_OUT = 12  # then no mistake is named at all
+MANY_NUMBERS = 30  # in results: nobody has them by chance
+
+
+class Cover:
+    """picked: the Hypotheses that are believed; explained: the cells that they cover
+
+    place: where edits make the answer right, which tells more than pairs or edits of the right answer would
+    """
+
+    def __init__(self, cells, place=None):
+        self.cells, self._edited = cells, {}
+        self.is_one = bool(place) and not place.also
+        self.with_edits = not place
+        self.picked = self._consistent(cells.refuted)
+        if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
+            picked = self._consistent(cells.refuted_by_right)
+            explained = {cell for cell in cells.explained(picked) if cell[0] != NOTHING}  # a crash alone proves little
+            failing = {label for _, label in cells.wrong}
+            is_much = cells.first <= explained or 2 * len({label for _, label in explained}) >= len(failing)
+            self.picked = picked if is_much else []
+        self.explained = cells.explained(self.picked)
+
+    def _consistent(self, is_refuted):
+        """The chosen hypotheses, of which none is refuted."""
+        struck_out = set()
+        while True:
+            picked = self._chosen([h for h in self.cells.mistakes if h not in struck_out])
+            refuted = {h for h in picked if is_refuted(h, [other for other in picked if other is not h])}
+            if not refuted:
+                return picked
+            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*self.cells.mistakes}
+
+    def _chosen(self, candidates):
+        cells = self.cells
+        picked = self._grown([], candidates)
+        if not self.is_one and self._is_open(picked):
+            pair = next((pair for pair in self._pairs(picked, candidates) if cells.first <= cells.covered(pair)), None)
+            picked = self._grown(list(pair), candidates) if pair else picked
+        if more := cells.independent(picked):
+            cells.wrong |= more
+            cells.following -= more
+            picked = self._grown(picked, candidates)
+        if self.with_edits and self._is_open(picked):
+            for base in dict.fromkeys([tuple(picked), ()]):
+                if edits := self._grown_by_edits(base):
+                    return [*base, *edits]
+        return picked
+
+    def _is_open(self, picked):
+        """Whether a result of the first failing case is neither explained nor described exactly."""
+        left = self.cells.first - self.cells.explained(picked)
+        return any(self.cells.described(cell) is None for cell in left)
+
+    def _grown(self, picked, candidates):
+        """The hypotheses, with one more as long as it covers more, of the first failing case, and then of the next."""
+        cells = self.cells
+        while len(picked) < MOST and (left := cells.wrong - cells.explained(picked)):
+            new = [h for h in candidates if h not in picked]
+            gains = self._gains(picked, new, left, left & cells.first)
+            if not gains:  # what a description of the first failing case says of other cases too is told
+                of_described = {i for i, label in left & cells.first if cells.described((i, label))}
+                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))} - cells.first
+                telling = self._telling(left)
+                labels = [x for x in cells.labels if any(cell[1] == x for cell in left)]
+                for label in labels if cells.trials.left > 0 else labels[:FEW_LABELS]:
+                    gains = self._gains(picked, new, left, {cell for cell in left if cell[1] == label})
+                    gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
+                    if gains:
+                        break
+            if not gains:
+                break
+            best = [h for h in gains if not cells.refuted(h, picked)] or [*gains]
+            most = max(len(gains[h]) for h in best)
+            best = [h for h in best if len(gains[h]) == most]
+            picked = [*picked, max(best, key=lambda h: (self._speaks_of(h, gains[h]), self._agreement(h)))]
+        return self._fewest(picked)
+
+    def _fewest(self, picked):
+        """The hypotheses without those that explain nothing which the others leave."""
+        explained = self.cells.explained(picked)
+        for h in sorted(picked, key=lambda h: len(self.cells.covered((h,)))):
+            others = [other for other in picked if other is not h]
+            if others and self.cells.explained(others) == explained:
+                picked = others
+        return picked
+
+    def _speaks_of(self, h, gain):
+        """Whether the text of a hypothesis speaks of a case of the cells that it covers, or of an option set there."""
+        cases = [self.cells.found[self.cells.labels[label][0]].case for label in {label for _, label in gain}]
+        words = [word for case in cases for word in (case.label.removeprefix("a "), *case.options)]
+        return any(word and word in h.text for word in words)
+
+    def _gains(self, picked, new, left, wanted):
+        """{hypothesis: the cells left that it covers} of those that cover most of some wanted cells."""
+        here = {h: gain for h in new if (gain := len(self._gain(picked, h, wanted)))} if wanted else {}
+        likeliest = [h for h in here if here[h] == max(here.values())]
+        return {h: self._gain(picked, h, left) for h in likeliest}
+
+    def _telling(self, left):
+        """Those of some wrong cells that no mistake has by chance, and the first of each result if nothing crashes
+        before."""
+        cells = self.cells
+        firsts = {(i, cells.first_label_of(i)) for i, _ in left} if cells.first_failed.results is not None else set()
+        return {cell for cell in left if cell in firsts or cells.tells_something(cell)}
+
+    def _gain(self, picked, h, cells):
+        """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""
+        gain = set()
+        for some in [(), *subsets(picked)]:
+            gain |= self.cells.covered((*some, h), cells - gain) if cells - gain else set()
+        return gain
+
+    def _agreement(self, h):
+        found = self.cells.found
+        return sum(self.cells.agrees((h,), i, n) for n in range(len(found)) for i in range(len(found[n].expected)))
+
+    def _pairs(self, picked, candidates):
+        """Pairs that change nothing that is right in the first failing case, the likeliest first: with a hypothesis
+        that is picked, then those whose changes, added or multiplied, give most of the student's numbers."""
+        cells, finding = self.cells, self.cells.first_failed
+        if finding.results is None:
+            return
+        number, allowed = cells.found.index(finding), len(cells.tried) + cells.trials.most(PAIRS)
+        runs = {h: cells.run((h,), number)[0] for h in candidates}
+        right, own = finding.expected, finding.results
+        changed = {
+            h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
+        }
+        possible = [h for h in candidates if changed[h] <= {*finding.wrong}]
+        own, base = _numbers(own, right), _numbers(right, right)
+        numbers = {h: _numbers(runs[h], right) for h in possible}
+        here = ~np.isclose(own, base, rtol=1e-4, equal_nan=True)
+
+        def unlikeliness(pair):
+            one, other = (numbers[h][here] for h in pair)
+            both = one + other - base[here], one * other / base[here]
+            same = max(np.isclose(some, own[here], rtol=1e-4, equal_nan=True).mean() for some in (*both, one, other))
+            return not {*pair} & {*picked}, -same
+
+        for pair in sorted(combinations(possible, 2), key=unlikeliness):
+            if len(cells.tried) >= allowed:
+                return
+            if cells.compatible(pair):
+                yield pair
+
+    # --- edits of the right answer --------------------------------------------------------------------------------
+
+    def _grown_by_edits(self, base):
+        """Edits of the right answer with the mistakes `base` that explain all of the first failing case, or []."""
+        cells, edits = self.cells, []
+        if any(f.results is None for f in cells.found) or not cells.compatible(base):
+            return []
+        before = now = cells.explained(base)
+        for wanted in (cells.first, None):  # then the first case that is left, such as another branch
+            label = next((x for x in cells.labels if any(cell[1] == x for cell in cells.wrong - now)), None)
+            here = {cell for cell in cells.wrong if cell[1] == label} if wanted is None else wanted
+            for edit in self._sweep(base, before, here - now):
+                if len(base) + len(edits) < MOST and here - now:
+                    edits, now = [*edits, edit], now | cells.covered((*base, edit))
+            if not cells.first <= now:
+                return []
+        size = sum(f.results[i].size for f in cells.found for i in f.wrong if (i, f.case.label) in now)
+        return edits if now == cells.wrong or size >= MANY_NUMBERS else []
+
+    def _sweep(self, base, before, wanted):
+        """The edits that cover some wanted cell and are not refuted, those that cover most first."""
+        key = base, frozenset(wanted)
+        if key not in self._edited:
+            cells, found = self.cells, {}
+            least = cells.trials.left // 2  # for the searches after this one
+            edits = EditsOfRight(cells, base)
+            for h in edits if wanted else ():
+                if cells.trials.left <= least:
+                    break
+                gain = frozenset(cells.covered((*base, h), wanted))
+                if gain and gain not in found.values() and not cells.refuted(h, base) and (told := edits.told(h)):
+                    found[told] = gain
+                    if cells.wrong <= before | cells.covered((*base, told)):
+                        found = {told: gain}
+                        break
+            self._edited[key] = sorted(found, key=lambda h: -len(found[h]))
+        return self._edited[key]
+
+
+def _numbers(results, expected):
+    """All numbers of some results in one array; NaN for a result that is missing or of a wrong shape."""
+    results = [None] * len(expected) if results is None else results
+    return np.concatenate([
+        np.ravel(a).astype(float) if a is not None and a.shape == right.shape else np.full(right.size, np.nan)
+        for a, right in zip(results, expected, strict=True)
+    ])  # fmt: skip
