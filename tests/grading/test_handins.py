@@ -455,6 +455,11 @@ FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
         f"{MOUNT}get_ipython().run_line_magic('pylab', 'inline')\nget_ipython().system('ls')\n"
         f"{SOFTMAX}\n{RIGHT}\ndisplay(relu(np.ones(2)))\n", 2, "",
     ),
+    "spyder.py": (
+        f"from IPython import get_ipython\nget_ipython().magic('reset -sf')\n{SOFTMAX}\n{RIGHT}", 2, "",
+    ),
+    "no metadata.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": null'), 2, ""),
+    "nobody's.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": {"nbgrader": null}'), 2, ""),
     "cells.py": (f"# %%\n%matplotlib inline\n!ls\n# %%\n{SOFTMAX}\n{RIGHT}", 2, ""),
     "imports.py": (f"{TOP}{USED}{SOFTMAX}", 2, "imports what is not there"),
     "imports.ipynb": (notebook(TOP, USED, SOFTMAX), 2, f"No module named '{ABSENT}'"),

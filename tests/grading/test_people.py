@@ -82,6 +82,14 @@ def test_what_is_no_notebook(tmp_path, content):
     assert handed_in.remarks == ("ada.ipynb was skipped: it is not a notebook",)
 
 
+def test_a_notebook_with_the_ending_of_python_is_named(tmp_path):
+    (tmp_path / "ada.py").write_text(notebook(("code", SOFTMAX)))
+    (remark,) = read_entry(tmp_path / "ada.py").remarks
+    assert "it is a notebook; give its name the ending .ipynb" in remark
+    (tmp_path / "ben.py").write_text("{print(1)}\n")
+    assert read_entry(tmp_path / "ben.py").files
+
+
 def test_an_old_notebook_is_read(tmp_path):
     """Before version 4 the cells were in worksheets, and code was called input."""
     cells = [
@@ -116,7 +124,7 @@ def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
     (tmp_path / "in" / "ada.ipynb").write_text(notebook(*cells))
     (ada,) = grade(tmp_path).values()
     assert ada.points(parse_course(TWO)) == 2
-    assert "ada.ipynb has a cell that fails (ModuleNotFoundError: No module named 'scipy'" in ada.remarks[0]
+    assert "ada.ipynb imports what is not there where answers are graded (No module named 'scipy'" in ada.remarks[0]
     assert "cell 2" in ada.not_loaded["ada.ipynb"]
     assert "import scipy" in ada.not_loaded["ada.ipynb"]
 

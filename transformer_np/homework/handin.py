@@ -127,6 +127,12 @@ def content_of(path):
         raise ValueError(f"it is larger than {most >> 20} MiB")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
         raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
+    if not is_notebook and content.lstrip()[:1] == b"{":
+        try:
+            without_outputs(content)
+        except ValueError:  # Python that begins with a set
+            return content
+        raise ValueError("it is a notebook; give its name the ending .ipynb and hand it in again")
     if is_notebook:
         content = without_outputs(content)
         if len(content) > MOST_BYTES:
@@ -154,7 +160,7 @@ def without_outputs(notebook):
 
 def _is_test(cell):
     """Whether a cell is a test of nbgrader's, not the student's code."""
-    about = cell.get("metadata", {}).get("nbgrader", {})
+    about = (cell.get("metadata") or {}).get("nbgrader") or {}
     return about.get("grade", False) and not about.get("solution", False)
 
 
