@@ -29,6 +29,7 @@ _BERT = "models.Bert(models.BertConfig(9, 8, 8, 2, 1, 16, num_classes=2))"
 _XL = "models.TransformerXL(models.TransformerXLConfig(9, d_model=8, num_heads=2, num_layers=1, mem_len=4))"
 _CHARS = "data.CharTokenizer.train(['good', 'bad'])"
 _OF_CHARS = "models.GPT(models.GPTConfig(len({}), max_len=8, d_model=8, num_heads=2, num_layers=1))"
+_PARTS = "inspection.{}{{'blocks.0.attention': np.array([0.3, -0.2])}}, {{'blocks.0.feed_forward': 0.4}}, {})"
 _CURVE = "complexity.Curve('self-attention', 'time', 'n', (64, 128), (1.0, 4.0), 2)"
 _RUN = {
     "made": "runs.create_run('.', {'kind': 'gpt'})",
@@ -181,7 +182,9 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "attention": _HEADS,
         "attention_maps": {**_FORWARD, "kind": "'cross'"},
         "attention_products": {**_LAYER, "words": "['a', 'b', 'c']"},
+        "attribution": {"estimate": _PARTS.format("Effects(0.5, ", "{}")},
         "class_results": {"results": "[report.ClassResult('softmax', {'right': 3, 'wrong': 1}, {'no maximum': 1})]"},
+        "contributions": {"parts": _PARTS.format("Contributions(0.5, ", "0.0")},
         "copy_curves": {"curves": "copying.CopyCurves([10, 20], {'GPT': [0.1, 0.2]}, 0.125, 2, 4)"},
         "decoding_steps": {"steps": "[[('house', -0.2), ('home', -1.9)], [('<eos>', -0.1)]]"},
         "gradient_distance": {"norms": "{'attention': [1.0, 0.9, 0.8], 'RNN': [1.0, 0.5, 0.25]}"},

@@ -513,6 +513,9 @@ def test_a_damaged_model(capsys, run, spoil, message):
         ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention --kind decoder -o a.png", b"\x89PNG"),
         ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
+        ("attention Ana --layers 1-1 -o a.png", b"\x89PNG"),
+        ("contributions Ana --model run --other Ana -o a.png", b"\x89PNG"),
+        ("attribution Ana --model run --after Ana --patch Bia -o a.svg", b"<?xml"),
     ],
 )  # fmt: skip
 def test_pictures(capsys, here, arguments, beginning):
@@ -550,6 +553,10 @@ def test_without_a_name_a_picture_is_opened(capsys, here, tmp_path, monkeypatch,
         ("attention Ana --layer 1 --head 0 -o a.png", "--head must lie in 1 … 2, got 0"),
         ("attention Ana --head 1 -o a.png", "--head counts the heads of one layer: add --layer N"),
         ("attention Ana --model a --pretrained b -o a.png", "--pretrained: not allowed with argument --model"),
+        ("attention Ana --layers 2-1 -o a.png", "--layers must be N-M with 1 ≤ N ≤ M ≤ 1, got 2-1"),
+        ("attention Ana --layer 1 --layers 1-1 -o a.png", "choose one of the two"),
+        ("contributions Ana --model run --target nobody -o a.png", "--target 'nobody' must be one token of the model"),
+        ("attribution Ana --model run --patch Ana_Ana -o a.png", "'Ana_Ana' has 3 tokens, 'Ana' 1"),
         ("attention Ana --kind both -o a.png", "argument --kind: invalid choice: 'both'"),
     ],
 )

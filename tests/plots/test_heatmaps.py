@@ -125,6 +125,14 @@ def test_all_layers(rng):
     colour_bar(figure)
 
 
+@pytest.mark.long
+def test_many_layers_have_names_side_by_side(rng):
+    figure = plots.attention(weights_of(rng, 30, 1, 2, 2), list("ab"), list("ab"), first_layer=7)
+    names = [text for axes in heatmaps(figure) for text in axes.texts if "layer" in text.get_text()]
+    assert [text.get_text() for text in names] == [f"layer {n}" for n in range(36, 6, -1)]
+    check_layout(figure)
+
+
 def test_values_are_printed_where_there_is_room(rng):
     (axes,) = heatmaps(plots.attention([[1, 0], [0.004, 0.996]], ["a", "b"], ["c", "d"]))
     assert {text.get_position(): text.get_text() for text in axes.texts} == {

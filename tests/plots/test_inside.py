@@ -7,7 +7,7 @@ from reading import check_layout, colour_bar, heatmaps, weights_of, words_on
 
 from transformer_np import functional as F
 from transformer_np import plots
-from transformer_np.inspection import HeadAblation
+from transformer_np.inspection import Contributions, Effects, HeadAblation
 from transformer_np.plots.style import TEXT, steady
 
 
@@ -56,6 +56,56 @@ def test_small_changes_have_digits_and_room():
     (axes,) = heatmaps(figure)
     assert [text.get_text() for text in axes.texts] == ["−0.011", "+0.002", "0"]
     check_layout(figure)
+
+
+HEADS = {
+    "encoder.0.attention": [1.0, -0.2],
+    "decoder.0.self_attention": [0.5],
+    "decoder.0.cross_attention": [0.1, -2.0],
+}
+HEADS = {name: np.array(values) for name, values in HEADS.items()}
+FEED_FORWARDS = {"encoder.0.feed_forward": 5.0, "decoder.0.feed_forward": -0.1}
+
+
+def printed(axes):
+    """{(row, column): text} of the numbers on a panel."""
+    return {(text.get_position()[1], text.get_position()[0]): text.get_text() for text in axes.texts}
+
+
+def test_contributions_shows_every_part():
+    figure = plots.contributions(Contributions(0.3, HEADS, FEED_FORWARDS, 0.0), "logit of “a”", title="Who wrote it?")
+    (axes,) = heatmaps(figure)
+    values = axes.images[0].get_array()  # the first layer at the bottom, a column between heads and feed-forward
+    expected = [[0.1, -2, np.nan, -0.1], [0.5, np.nan, np.nan, np.nan], [1, -0.2, np.nan, 5], [0] * 4, [0.3] * 4]
+    np.testing.assert_allclose(values.filled(np.nan), expected)
+    rows = ["decoder 1, cross", "decoder 1, self", "encoder 1", "biases", "embedding"]
+    assert list(words_on(axes.yaxis).values()) == rows
+    assert list(words_on(axes.xaxis).values()) == ["1", "2", "", "feed-forward"]
+    assert printed(axes) == {(0, 1): "−2.00", (2, 0): "+1.00", (2, 3): "+5.00", (3, 1): "0", (4, 1): "+0.30"}
+    assert axes.images[0].get_clim() == (-2, 2)  # of the heads: 5 lies beyond the bar
+    assert colour_bar(figure).get_ylabel() == "part of the logit of “a”"
+    check_layout(figure)
+
+
+@pytest.mark.parametrize("layers, heads", [(1, 1), (30, 9)])
+def test_attribution_shows_the_estimate_beside_what_is_measured(rng, layers, heads):
+    drawn = []
+    for _ in range(2):
+        values = {f"blocks.{i}.attention": rng.normal(size=heads) for i in range(layers)}
+        drawn.append(Effects(1.0, values, {f"blocks.{i}.feed_forward": float(i) for i in range(layers)}, {}))
+    figure = plots.attribution(*drawn, title="Without each part")
+    panels = heatmaps(figure)
+    for axes, effects in zip(panels, drawn, strict=True):
+        shown = axes.images[0].get_array()
+        np.testing.assert_allclose(shown[::-1, :heads], list(effects.heads.values()), atol=1e-4)
+        np.testing.assert_allclose(shown[::-1, -1], list(effects.feed_forwards.values()))
+    assert panels[0].images[0].get_clim() == panels[1].images[0].get_clim()
+    assert [axes.get_title().split()[0].strip(",") for axes in panels] == ["estimated", "measured"]
+    assert words_on(panels[0].yaxis)[0] == f"layer {layers}" and not words_on(panels[1].yaxis)
+    check_layout(figure)
+    check_layout(plots.attribution(drawn[0]))
+    with pytest.raises(ValueError, match="of the same model"):
+        plots.attribution(drawn[0], Effects(1.0, HEADS, FEED_FORWARDS, {}))
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 4, 6, 5), pytest.param((3, 40, 2, 2), marks=pytest.mark.long)])

@@ -287,3 +287,14 @@ def test_a_template_that_refuses(tmp_path, rng):
     about.write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(ValueError, match="has no template"):
         PretrainedFolder(folder.path).conversation("Who?")
+
+
+@WARNED
+def test_pictures_of_who_wrote_a_word(capsys, tmp_path, rng):
+    file = written(tmp_path, llama(rng))
+    for words in (["contributions", "the the"], ["attribution", "the the", "--target", " the", "--other", "th"]):
+        out = tmp_path / f"{words[0]}.svg"
+        assert call(capsys, "plot", *words, "--pretrained", file, "-o", out) == (0, f"{out}\n", "")
+        assert out.read_text().count("<path") > 20
+    code, _, err = call(capsys, "plot", "contributions", "the", "--pretrained", file, "--target", "hat", "-o", out)
+    assert code == 2 and "must be one token of the model, but it is h a t" in err

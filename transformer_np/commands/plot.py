@@ -6,7 +6,7 @@ import webbrowser
 from pathlib import Path
 
 from . import add_command, check_picture
-from .pictures import PICTURES, attention, models, positions, predictions  # noqa: F401 (each adds its own)
+from .pictures import PICTURES, attention, models, parts, positions, predictions  # noqa: F401 (each adds its own)
 
 
 def add_parser(subparsers):

@@ -16,7 +16,7 @@ from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
 from .heatmaps import attention, attention_maps, mask, model_view, translator_attention
-from .inside import head_ablation, logit_lens
+from .inside import attribution, contributions, head_ablation, logit_lens
 from .learning import copy_curves, loss_curves, training_curve
 from .matrices import Product, attention_products, layer_norm_products, matrices
 from .positions import positional_encoding, relative_bias, wavelengths
@@ -24,8 +24,8 @@ from .structure import architecture
 from .words import principal_components, word_map
 
 __all__ = [
-    "Product", "architecture", "attention", "attention_maps", "attention_products", "class_results",
-    "complexity_curves", "copy_curves", "decoding_steps", "explore_live", "gradient_distance",
+    "Product", "architecture", "attention", "attention_maps", "attention_products", "attribution", "class_results",
+    "complexity_curves", "contributions", "copy_curves", "decoding_steps", "explore_live", "gradient_distance",
     "gradient_flow", "gradient_norms", "head_ablation", "head_view", "layer_norm_products", "likeliest", "logit_lens",
     "loss_curves", "mask", "matrices", "model_view", "positional_encoding", "principal_components",
     "progress", "relative_bias", "sampling", "softmax_saturation", "training_curve", "translator_attention",

@@ -12,6 +12,7 @@ from .sheet import Sheet, rows_and_columns
 from .style import (
     CELL_WITH_VALUE,
     EDGE,
+    GAP,
     HATCH,
     HIDDEN,
     LABEL,
@@ -34,7 +35,7 @@ NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a s
 
 
 @styled
-def attention(weights, queries, keys, title=None, own_range=None):
+def attention(weights, queries, keys, title=None, own_range=None, first_layer=1):
     """Attention weights as heatmaps, one panel per head.
 
     weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each, the first
@@ -42,6 +43,7 @@ def attention(weights, queries, keys, title=None, own_range=None):
     queries, keys: the T query words and the S key words
     own_range: scale the colours to the weights that occur instead of 0 … 1; None does so for weights so close to each
         other that they would all look the same, in less than a fifth of the range
+    first_layer: the number of the first of several layers
 
     How to read it: find a word on the left; the bright squares in its row are the words from which it takes its
     information. A row adds up to 1, so one bright square is focused attention, and an evenly dark row is spread out. A
@@ -63,17 +65,21 @@ def attention(weights, queries, keys, title=None, own_range=None):
     if own_range is None:
         own_range = high - low < NEARLY_EQUAL
     norm = Normalize(low, high) if own_range and high > low else Normalize(0, 1)
-    gap = 0.1 + 0.2 * (len(layers) == 2)
-    side = gap + (0.65 if norm.vmax == 1 else 0.85)  # room for ticks such as 0.225
-    sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
+    names = [f"layer {first_layer + i}" for i in range(rows)][::-1] if len(layers) == 2 else []
+    longest = max(map(text_width, names), default=0)
+    for across in (0.2 * bool(names), longest):  # the names of layers are turned, or side by side with low panels
+        gap = 0.1 + across
+        side = gap + (0.65 if norm.vmax == 1 else 0.85)  # room for ticks such as 0.225
+        sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
+        if longest <= T * sheet.cell + GAP:
+            break
     for axes, panel in zip(sheet.panels, panels, strict=True):
         image = axes.imshow(panel, cmap=WEIGHTS, norm=norm)
         if sheet.cell >= CELL_WITH_VALUE:
             print_values(axes, panel, image)
-    if len(layers) == 2:
-        for layer, axes in enumerate(sheet.panels[columns - 1 :: columns]):
-            x = 1 + 0.05 / (S * sheet.cell)
-            axes.text(x, 0.5, f"layer {rows - layer}", transform=axes.transAxes, rotation=270, va="center")
+    for name, axes in zip(names, sheet.panels[columns - 1 :: columns], strict=False):
+        x = 1 + 0.05 / (S * sheet.cell)
+        axes.text(x, 0.5, name, transform=axes.transAxes, va="center", rotation=270 if across < longest else 0)
     bar = sheet.bar_axes(gap)
     ticks = np.arange(6) / 5 if norm.vmax == 1 and norm.vmin == 0 else round_ticks(5)
     sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=ticks)

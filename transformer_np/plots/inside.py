@@ -1,4 +1,7 @@
-"""What layers and heads contribute: the prediction after each layer, the loss without each head."""
+"""What layers and heads contribute: the prediction after each layer, the loss without each head, the parts of a
+logit."""
+
+import re
 
 import numpy as np
 from matplotlib.colors import CenteredNorm, Normalize
@@ -8,6 +11,7 @@ from ..support.checks import check_has
 from .style import (
     CELL,
     EDGE,
+    GAP,
     LABEL,
     PAD,
     SIGNED,
@@ -26,6 +30,7 @@ from .style import (
 
 ROW, TALL_ROW = 0.27, 0.36  # inches
 BAR = 0.55  # inches for a colour bar without the numbers at its ticks
+STRONG = 0.3  # of the largest value: from here on, a colour is dark enough to need its sign in a grey print
 
 
 @styled
@@ -81,20 +86,106 @@ def head_ablation(table, quantity="loss", title=None):
     for row, change in zip(values, changes, strict=True):
         row[: len(change)] = change
     largest = np.nanmax(np.abs(values)) or 1.0
-    digits = max(2, 1 - int(np.floor(np.log10(largest))))  # two of the largest change
-    texts = [[_signed(value, digits) for value in row] for row in values]
-    ticks = [tick for tick in round_ticks(4).tick_values(-largest, largest) if abs(tick) <= largest]
-    marks = [f"{tick:g}".replace("-", "−") for tick in ticks]
+    texts = _texts(values, largest)
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
-    grid = _Grid(
-        names, [f"{h + 1}" for h in range(H)], min(CELL, max(cell, 0.5)), TALL_ROW, title, "head",
-        f"change of the {quantity}", max(map(text_width, marks)) + BAR,
-    )  # fmt: skip
-    image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, largest), aspect="auto")
-    print_values(grid.axes, values, image, texts)
-    bar = grid.figure.colorbar(image, cax=grid.bar, label=f"change of the {quantity}")
-    bar.set_ticks(ticks, labels=marks)
+    columns = [f"{h + 1}" for h in range(H)]
+    quantity = f"change of the {quantity}"
+    grid = _Grid(names, columns, min(CELL, max(cell, 0.5)), TALL_ROW, title, "head", *_bar(quantity, largest))
+    print_values(grid.axes, values, grid.signed(values, largest, quantity), texts)
     return grid.figure
+
+
+@styled
+def contributions(parts, quantity="logit", title=None):
+    """The terms of a logit: every head, feed-forward network, the embedding and the biases.
+
+    parts: an `inspection.Contributions`, as returned by `inspection.contributions`
+    quantity: the name of the sum
+
+    How to read it: a row is a layer, the first one at the bottom, a square what one head or the feed-forward network
+    adds. Red adds to the logit, blue subtracts from it. What enters the first block and all biases are no heads: each
+    has a row of its own. The numbers of the strongest squares are printed, and their sign tells them apart in grey. The
+    heads determine the colours; a larger number has the colour of the bar's arrow.
+    """
+    check_has("parts", parts, "heads", "feed_forwards", "embedding", "biases")
+    rest = {"biases": parts.biases, "embedding": parts.embedding}
+    return _parts([parts], [""], f"part of the {quantity}", title, rest)
+
+
+@styled
+def attribution(estimate, tried=None, quantity="logit", title=None):
+    """What switching off each head and feed-forward network does, or patching it: estimated, and tried beside it.
+
+    estimate: an `inspection.Effects`, as returned by `inspection.attribution`
+    tried: that of `inspection.measured` for the same question, or None
+    quantity: the name of the score
+
+    How to read it: as `contributions`; blue: the logit is smaller without the part, which was needed. Where the two
+    panels differ, later layers react to the change, or the change is too large for a straight line; the right one is
+    what happens.
+
+    Raises ValueError if the two have other parts.
+    """
+    effects, titles = [estimate], ["estimated by one backward pass", "measured, one part after the other"]
+    check_has("estimate", estimate, "heads", "feed_forwards")
+    if tried is not None:
+        check_has("tried", tried, "heads", "feed_forwards")
+        if list(tried.heads) != list(estimate.heads):
+            raise ValueError("estimate and tried must be of the same model, their heads differ")
+        effects.append(tried)
+    return _parts(effects, titles[: len(effects)], f"change of the {quantity}", title)
+
+
+def _parts(found, titles, quantity, title, rest=None):
+    """For each of `found` a panel of layers × (heads, feed-forward), a row below for each {name: number} of rest."""
+    rest, paths = rest or {}, list(found[0].heads)[::-1]  # the last layer is at the top
+    H, blocks = max(map(len, found[0].heads.values())), [path.rpartition(".")[0] for path in paths]
+    panels = np.full((len(found), len(paths) + len(rest), H + 2), np.nan)  # an empty column before the last
+    for panel, parts in zip(panels, found, strict=True):
+        for row, path in zip(panel, paths, strict=False):
+            row[: len(parts.heads[path])] = parts.heads[path]
+        for block in set(blocks):  # its feed-forward network follows its last attention
+            panel[blocks.index(block), -1] = parts.feed_forwards.get(f"{block}.feed_forward", np.nan)
+        panel[len(paths) :] = np.reshape([*rest.values()], (-1, 1))
+    panels = np.where(np.isnan(panels), np.nan, steady(np.nan_to_num(panels)))
+    largest = np.nanmax(np.abs(panels[:, : len(paths), :H])) or 1.0
+    shown = np.abs(panels) >= STRONG * largest
+    shown[:, len(paths) :] = np.arange(H + 2) == H // 2  # once
+    texts = [_texts(panel, largest) for panel in np.where(shown, panels, np.nan)]
+    cell = max(text_width(text, TEXT - 1) for panel in texts for row in panel for text in row) + 2 * PAD
+    columns = [*(f"{h + 1}" for h in range(H)), "", "feed-forward"]
+    rows = [*map(_named, paths), *rest]
+    grid = _Grid(rows, columns, max(cell, 0.4), ROW, title, "head", *_bar(quantity, largest), titles)
+    for axes, panel, text in zip(grid.panels, panels, texts, strict=True):
+        image = grid.signed(panel, largest, quantity, axes, np.nanmax(np.abs(panels)) > largest)
+        print_values(axes, panel, image, text)
+    return grid.figure
+
+
+def _named(path):
+    """blocks.3.attention -> layer 4; decoder.0.cross_attention -> decoder 1, cross"""
+    match = re.fullmatch(r"(\w+)\.(\d+)\.(\w*?)_?attention", path)
+    if not match:
+        return path
+    stack, number, kind = match.groups()
+    return f"{'layer' if stack == 'blocks' else stack} {int(number) + 1}" + (f", {kind}" if kind else "")
+
+
+def _texts(values, largest):
+    """The values with two digits of the largest and their sign; "" for a missing one."""
+    digits = max(2, 1 - int(np.floor(np.log10(largest))))
+    return [[_signed(value, digits) for value in row] for row in values]
+
+
+def _ticks(largest):
+    """{tick: its mark} of a scale from −largest to largest."""
+    ticks = [tick for tick in round_ticks(4).tick_values(-largest, largest) if abs(tick) <= largest]
+    return {tick: f"{tick:g}".replace("-", "−") for tick in ticks}
+
+
+def _bar(quantity, largest):
+    """The label of a colour bar, and its width in inches."""
+    return quantity, max(map(text_width, _ticks(largest).values())) + BAR
 
 
 def _signed(value, digits):
@@ -104,21 +195,43 @@ def _signed(value, digits):
 
 
 class _Grid:
-    """A figure with one panel of rows × columns, named on the left and below, and axes for a colour bar."""
+    """A figure with panels of rows × columns side by side, named on the left and below, and axes for a colour bar.
 
-    def __init__(self, rows, columns, cell, height, title, label, bar_label, bar):
-        panel = cell * len(columns), height * len(rows)
+    .figure, .panels, .axes (the first of them), .bar
+    """
+
+    def __init__(self, rows, columns, cell, height, title, label, bar_label, bar, titles=("",)):
+        across, down = cell * len(columns), height * len(rows)
         left = EDGE + max(map(text_width, rows)) + 2 * PAD
-        width = left + max(panel[0], text_width(label)) + bar + EDGE
-        room = max(panel[1], 1.1, text_width(bar_label))  # for the colour bar
-        bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - panel[1]))
-        self.figure = Picture.titled(title, width, bottom + room + EDGE)
-        self.axes = self.figure.panel(left, bottom + room - panel[1], *panel)
+        pitch = max(across, text_width(label), *map(text_width, titles)) + 2 * GAP
+        beyond = max(0, (text_width(columns[-1]) - cell) / 2)  # a long name of the last column
+        width = left + len(titles) * pitch - 2 * GAP + beyond + bar + EDGE
+        room = max(down, 1.1, text_width(bar_label))  # for the colour bar
+        bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - down))
+        above = LABEL if any(titles) else 0
+        self.figure = Picture.titled(title, width, bottom + room + above + EDGE)
+        self.panels = []
+        for i, name in enumerate(titles):
+            axes = self.figure.panel(left + i * pitch, bottom + room - down, across, down)
+            axes.set_xticks(range(len(columns)), columns)
+            axes.set_yticks(*([[]] if i else [range(len(rows)), rows]))
+            axes.set_title(name, pad=4)
+            axes.tick_params(length=0, pad=4)
+            for word in axes.get_xticklabels() + axes.get_yticklabels():
+                word.set_parse_math(False)
+            axes.set_xlabel(label)
+            axes.spines[:].set_visible(False)
+            self.panels.append(axes)
+        self.axes = self.panels[0]
         self.bar = self.figure.panel(width - EDGE - bar + 2 * PAD, bottom, 0.14, room)
-        self.axes.set_xticks(range(len(columns)), columns)
-        self.axes.set_yticks(range(len(rows)), rows)
-        self.axes.tick_params(length=0, pad=4)
-        for word in self.axes.get_xticklabels() + self.axes.get_yticklabels():
-            word.set_parse_math(False)
-        self.axes.set_xlabel(label)
-        self.axes.spines[:].set_visible(False)
+
+    def signed(self, values, largest, quantity, axes=None, beyond=False):
+        """Draw the values, red above 0 and blue below, and their bar; beyond: whether some exceed its ends."""
+        axes = axes or self.axes
+        image = axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, largest), aspect="auto")
+        self.bar.clear()
+        extend = "both" if beyond else "neither"
+        bar = self.figure.colorbar(image, cax=self.bar, label=quantity, extend=extend, extendfrac=0.03)
+        ticks = _ticks(largest)
+        bar.set_ticks(list(ticks), labels=list(ticks.values()))
+        return image

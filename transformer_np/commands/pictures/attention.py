@@ -24,14 +24,27 @@ ATTENTION = (
 @picture(
     "attention", "the attention weights of a trained model as heatmaps", '--kind cross "Ana is tired"', *ATTENTION,
     number("--layer", "one layer, counted from 1", shown="all"),
+    flag("--layers", metavar="N-M", help="the layers from N to M (default: all)"),
 )  # fmt: skip
 def draw_attention(args):
     from ... import plots
 
     if args.head is not None and args.layer is None:
         raise ValueError("--head counts the heads of one layer: add --layer N")
+    if args.layers is not None and args.layer is not None:
+        raise ValueError("--layers counts several layers, --layer one: choose one of the two")
     weights, queries, keys = attention_weights(args)
-    return plots.attention(_chosen(weights, args.layer, args.head), queries, keys)
+    first, last = (1, len(weights)) if args.layers is None else _range("--layers", args.layers, len(weights))
+    weights = _chosen(weights[first - 1 : last], args.layer, args.head)
+    return plots.attention(weights, queries, keys, first_layer=first)
+
+
+def _range(name, text, most):
+    """The numbers of N-M."""
+    first, dash, last = text.partition("-")
+    if not (dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= most):
+        raise ValueError(f"{name} must be N-M with 1 ≤ N ≤ M ≤ {most}, got {text}")
+    return int(first), int(last)
 
 
 @picture(
