@@ -550,7 +550,7 @@ def parse(*arguments):
 
 def test_the_command(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
-    (folder / "bob.PY").write_text("")
+    (folder / "bob.md").write_text("")
     (folder / "cy").mkdir()
     (tmp_path / "rubric.toml").write_text(EXAMPLE)
     args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0, "--trust",
@@ -559,7 +559,7 @@ def test_the_command(tmp_path, capsys):
     shown = capsys.readouterr()
     assert "ada  3.5 of 3.5" in shown.out
     assert shown.out.startswith("Walls: ")
-    assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.PY, cy\n" in shown.out
+    assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.md, cy\n" in shown.out
     assert "Seed 0" in shown.out
     assert not shown.err  # a bar is for a terminal
     assert (tmp_path / "g_reports" / "ada.md").exists()

@@ -433,6 +433,66 @@ def test_every_cell_runs_behind_the_walls(of_cells):
     assert "it ended the program (exit, quit or sys.exit)" in here.message
 
 
+ABSENT = "no_such_package"  # as torch, pandas and seaborn behind the walls
+TOP = f"import {ABSENT}.nn as nn, {ABSENT}\nfrom {ABSENT}.types import Shape\n{ABSENT}.set(0)\nimport numpy as np\n"
+USED = (
+    "class Net(nn.Module):\n    pass\n\n\n@nn.compiled\ndef relu(x: Shape | None, y: Shape[3] = None):\n"
+    "    return np.maximum(x, 0)\n"
+)
+RIGHT = "def relu(x):\n    return x * (x > 0)\n"
+MOUNT = "from google.colab import drive, files\ndrive.mount('/x')\n"
+FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
+    "colab.ipynb": (
+        notebook(
+            f"{MOUNT}!gdown 1\n%cd /x\nimport numpy as np",
+            "for name in files.upload():\n    print(name)\nimport google.colab.output\n",
+            RIGHT,
+            SOFTMAX.replace("import numpy as np", ""),
+        ),
+        2, "",
+    ),
+    "exported.py": (
+        f"{MOUNT}get_ipython().run_line_magic('pylab', 'inline')\nget_ipython().system('ls')\n"
+        f"{SOFTMAX}\n{RIGHT}\ndisplay(relu(np.ones(2)))\n", 2, "",
+    ),
+    "spyder.py": (
+        f"from IPython import get_ipython\nget_ipython().magic('reset -sf')\n{SOFTMAX}\n{RIGHT}", 2, "",
+    ),
+    "no metadata.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": null'), 2, ""),
+    "nobody's.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": {"nbgrader": null}'), 2, ""),
+    "cells.py": (f"# %%\n%matplotlib inline\n!ls\n# %%\n{SOFTMAX}\n{RIGHT}", 2, ""),
+    "imports.py": (f"{TOP}{USED}{SOFTMAX}", 2, "imports what is not there"),
+    "imports.ipynb": (notebook(TOP, USED, SOFTMAX), 2, f"No module named '{ABSENT}'"),
+    "star.py": (f"from {ABSENT} import *\n{SOFTMAX}\ndef relu(x):\n    return {ABSENT}(x)\n", 1, "imports what"),
+    "uses.py": (f"from {ABSENT} import relu\nimport {ABSENT} as t\n{SOFTMAX}", 1, "imports what"),
+    "tries.py": (
+        f"try:\n    import {ABSENT}\nexcept ImportError:\n    {ABSENT} = None\n{SOFTMAX}\ndef relu(x):\n"
+        f"    return x * (x > 0) if {ABSENT} is None else x\n", 2, "",
+    ),
+    "julia.ipynb": (notebook("relu(x) = max.(x, 0)"), 0, "has a cell that fails (SyntaxError"),
+    "raises.py": (
+        SOFTMAX + "\ndef relu(x):\n    '''Text.'''\n    raise NotImplementedError()\n    return x * (x > 0)\n", 1,
+        "`relu` ends at `raise NotImplementedError` (raises.py, line",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.long
+def test_files_from_elsewhere(tmp_path):
+    """Colab, exported notebooks, cells in a .py file, and imports of what does not exist where answers are graded."""
+    for number, (name, (content, _, _)) in enumerate(FROM_ELSEWHERE.items()):
+        (tmp_path / "in" / f"s{number:02}").mkdir(parents=True)
+        (tmp_path / "in" / f"s{number:02}" / name).write_text(content, encoding="utf-8")
+    grades = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
+    for grade, (name, (_, points, remark)) in zip(grades, FROM_ELSEWHERE.items(), strict=True):
+        checks = Checks(load(tmp_path / "in" / grade.student, strict=False), seed=3)
+        assert grade.points(COURSE) == points, (name, grade.remarks)
+        assert [one.outcome for one in grade.verdicts.values()] == [checks.of(n).verdict.outcome for n in COURSE.points]
+        assert checks.remarks(COURSE.points) == list(grade.remarks)
+        assert len(grade.remarks) == bool(remark), grade.remarks
+        assert all(remark in one for one in grade.remarks)
+
+
 def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
     answers._transformers.cache_clear()

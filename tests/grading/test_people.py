@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.deadline import Deadline, local
 from transformer_np.homework.handin import without_outputs
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
@@ -46,7 +48,7 @@ def grade(tmp_path, course=TWO, **options):
 
 def pieces(text):
     """The code of the cells of a notebook, as they are executed."""
-    return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}, single=True).load["a.ipynb"]]
+    return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]]
 
 
 def test_the_code_of_a_notebook():
@@ -80,6 +82,37 @@ def test_what_is_no_notebook(tmp_path, content):
     assert handed_in.remarks == ("ada.ipynb was skipped: it is not a notebook",)
 
 
+def test_a_notebook_with_the_ending_of_python_is_named(tmp_path):
+    (tmp_path / "ada.py").write_text(notebook(("code", SOFTMAX)))
+    (remark,) = read_entry(tmp_path / "ada.py").remarks
+    assert "it is a notebook; give its name the ending .ipynb" in remark
+    (tmp_path / "ben.py").write_text("{print(1)}\n")
+    assert read_entry(tmp_path / "ben.py").files
+
+
+def test_an_old_notebook_is_read(tmp_path):
+    """Before version 4 the cells were in worksheets, and code was called input."""
+    cells = [
+        {"cell_type": "heading", "level": 1, "source": ["Homework"], "metadata": {}},
+        {"cell_type": "code", "input": SOFTMAX.splitlines(True), "outputs": [], "metadata": {}},
+    ]
+    content = {"worksheets": [{"cells": cells}], "nbformat": 3, "metadata": {"name": ""}}
+    (tmp_path / "ada.ipynb").write_text(json.dumps(content))
+    known = survey(read_entry(tmp_path / "ada.ipynb").files)
+    assert known.begun == {"softmax": ["ada.ipynb"]}
+
+
+def test_endings_in_capitals(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "ada").mkdir(parents=True)
+    (folder / "ada" / "SHEET.PY").write_text(SOFTMAX)
+    (folder / "BEN.IPYNB").write_text(notebook(("code", SOFTMAX)))
+    entries = [read_entry(path) for path in find_submissions(folder)]
+    assert [list(entry.files) for entry in entries] == [["BEN.ipynb"], ["SHEET.py"]]
+    assert all(survey(entry.files).begun == {"softmax": list(entry.files)} for entry in entries)
+    assert attempts_of(tmp_path, "id\nada\nben\n")["ben"] == ["BEN.IPYNB"]
+
+
 @pytest.mark.long
 def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
     cells = [
@@ -91,7 +124,7 @@ def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
     (tmp_path / "in" / "ada.ipynb").write_text(notebook(*cells))
     (ada,) = grade(tmp_path).values()
     assert ada.points(parse_course(TWO)) == 2
-    assert "ada.ipynb has a cell that fails (ModuleNotFoundError: No module named 'scipy'" in ada.remarks[0]
+    assert "ada.ipynb imports what is not there where answers are graded (No module named 'scipy'" in ada.remarks[0]
     assert "cell 2" in ada.not_loaded["ada.ipynb"]
     assert "import scipy" in ada.not_loaded["ada.ipynb"]
 
@@ -216,6 +249,7 @@ def test_letters_and_accents_may_be_apart(tmp_path):
         ("id,written\nada,1\n", "line 1: the column 'written' needs the points that are possible"),
         ("id,name,name\nada,,\n", "line 1: there are two columns name"),
         ("id,name\nada,Lovelace, Ada\n", "line 2: there are 3 cells, and 2 columns"),
+        ('id,name\nada,"Ada\nben,Ben\neli,Eli\n', "line 2: its quotes do not match"),
         ("id,deadline\nada,2026-06-12\nada,2026-06-13\n", "line 3: another line says something else on ada, deadline"),
     ],
 )  # fmt: skip
@@ -235,6 +269,19 @@ def test_the_columns_of_a_roster(tmp_path):
     assert (ada.deadline, ada.corrected) == (datetime(2026, 6, 13, 12), {"softmax": 1.5})  # relu is of another sheet
     assert (ada.written, roster.written) == ({"written proof": 2.0}, {"written proof": 2.5})
     assert roster.ignored == ["E-Mail", "group"]
+
+
+@pytest.mark.parametrize("head", ["\ufeff", "sep=;\r\n", "\ufeffsep=;\r\n"])
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_a_roster_as_spreadsheets_save_it(tmp_path, head, delimiter):
+    """With tabs, with the line that tells Excel the delimiter, and with line ends inside of a cell."""
+    text = 'id;name;path\r\n"s1";"Zoë\r\nMüller";\r\n"s2";"Seán ""Shay"" O\'Grady";"a  b*"\r\n'
+    (tmp_path / "r.csv").write_bytes((head + text).replace(";", delimiter).encode())
+    roster = Roster(tmp_path / "r.csv", parse_course(TWO))
+    assert [(row["id"], row["name"], row["path"]) for row in roster.rows] == [
+        ("s1", "Zoë Müller", ""), ("s2", 'Seán "Shay" O\'Grady', "a  b*"),
+    ]  # fmt: skip
+    assert roster.owners("Zoë Müller_12_assignsubmission_file")[0] == ["s1"]
 
 
 def times_in(folder, assignment=""):
@@ -344,6 +391,28 @@ def test_what_a_late_submission_costs(minutes, days, factor):
     assert (late.days_late(when), late.factor(when)) == (days, pytest.approx(factor))
 
 
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
+@pytest.mark.parametrize(
+    ("due", "when", "days"),
+    [  # on 25 October 2026 the hour from 2:00 to 3:00 comes twice in Berlin
+        ("2026-10-25T02:10+01:00", "2026-10-25T02:40+02:00", 0),
+        ("2026-10-25T02:40+02:00", "2026-10-25T02:10+01:00", 1),
+        ("2026-10-24T12:00", "2026-10-25T12:00", 1), ("2026-10-24T12:00", "2026-10-25T12:01", 2),
+        ("2026-03-28T12:00", "2026-03-29T12:01", 2), ("2026-03-29T01:59", "2026-03-29T03:14", 0),
+        ("2026-06-12T12:00+02:00", "2026-06-12T10:15Z", 0), ("2026-06-12T12:00", "2026-06-12T10:16Z", 1),
+    ],
+)  # fmt: skip
+def test_summer_time_ends(monkeypatch, due, when, days):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        late = Deadline(local(datetime.fromisoformat(due)), grace=15)
+        assert late.days_late(local(datetime.fromisoformat(when))) == days
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_reports_of_ids_that_look_alike():
     names = [report_name(student) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
     assert len({*names, "a_b"}) == len(names)
@@ -355,9 +424,11 @@ def test_what_a_teacher_gives_by_hand(tmp_path):
     """A corrected column is less by lateness as others are, the points for written answers are not."""
     folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD})
     os.utime(folder / "ada.py", ((DUE + timedelta(hours=20)).timestamp(),) * 2)
-    (tmp_path / "roster.csv").write_text("id,corrected softmax,written proof (4)\nada,0.5,3\nben,,\n")
+    (tmp_path / "roster.csv").write_text("id,corrected softmax,written proof (4)\nada,0.5,3\nben,,\neli,-1,40\n")
     ada = grade(tmp_path, TIMED + "\n[points]\nsoftmax = 1\n", roster=tmp_path / "roster.csv")["ada"]
-    row, ben = rows_of(tmp_path / "g.csv").values()
+    row, ben, eli = rows_of(tmp_path / "g.csv").values()
+    assert "softmax: -1 of 1 points by hand; written proof: 40 of 4 points by hand" in eli["remarks"]
+    assert "by hand" not in row["remarks"]
     assert (row["softmax"], row["softmax_backward"], row["written proof"]) == ("0.45", "0.9", "3")
     assert (row["points"], row["points possible"], row["percent"]) == ("4.35", "6", "72.5")
     assert (ben["points"], ben["written proof"]) == ("0", "")

@@ -77,6 +77,7 @@ def test_a_course_of_two_parts():
         ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but relu is not in exercises"),
         ('exercises = ["softmax"]\nextended = ["softmax"]', "no exercise of the core gives points"),
         ("deadline = 2026-06-12", "deadline must be a text in quotes or a time"),
+        ("deadline = 9999-12-31T23:00:00-05:00", "line 1: nobody can hand in at the deadline 9999-12-31"),
         ("[late]\nper_day = 10", "line 1: [late] needs a deadline that is a time"),
         ("deadline = 2026-06-12T12:00:00\n[late]\nper_day = 101", "line 3: per_day must be percent of the points, in"),
         ("deadline = 2026-06-12T12:00:00\n[late]\nper_week = 1", "line 3: [late] has the settings grace, per_day,"),

@@ -128,7 +128,7 @@ def _check(args, course):
 
 def _stamps(path):
     """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
-    from ..homework.handin import ENDINGS, walk
+    from ..homework.handin import may_answer, walk
 
     path = Path(path)
     if not path.exists():
@@ -139,7 +139,7 @@ def _stamps(path):
             stat = file.stat()
         except OSError:  # an editor is replacing it
             continue
-        if file.name.endswith(ENDINGS):
+        if may_answer(file.name):
             stamps[file] = stat.st_mtime_ns, stat.st_size
     return stamps
 
@@ -260,7 +260,7 @@ def message(standing):
 def _show_ways_on(file, standing, seed):
     """Print the commands that help after a wrong answer."""
     name = standing.exercise.name
-    if str(file).endswith(".ipynb"):
+    if str(file).lower().endswith(".ipynb"):
         print(f'  check it in the notebook: from transformer_np.homework import check; check("{name}", {name})')
     if standing.failed:
         print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} --seed {seed}")

@@ -14,9 +14,10 @@ def counted(person, grades, records, rubric):
     grades: of all attempts, in the order of arrival; records: {number: Record}
     """
     said = {"name": person.name, "corrected": person.corrected, "written": person.written}
+    notes = (*person.remarks, *_out_of_range(person, rubric))
     if not grades:
         verdicts = {name: not_started(name, "there is no submission.") for name in rubric.points}
-        return Grade(person.student, verdicts, ("no submission",), notes=tuple(person.remarks), **said)
+        return Grade(person.student, verdicts, ("no submission",), notes=notes, **said)
     late = rubric.late
     if person.deadline:
         late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
@@ -33,9 +34,20 @@ def counted(person, grades, records, rubric):
         days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
         remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
     return replace(
-        grade, remarks=(*remarks, *grade.remarks), notes=(*person.remarks, *grade.notes),
+        grade, remarks=(*remarks, *grade.remarks), notes=(*notes, *grade.notes),
         attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
     )  # fmt: skip
+
+
+def _out_of_range(person, rubric):
+    """Remarks on points by hand beyond those that are possible: a bonus, or a slip."""
+    possible = {part.title: part.worth for part in rubric.parts} | rubric.written
+    given = person.corrected | person.written
+    return [
+        f"{title}: {points:g} of {possible[title]:g} points by hand"
+        for title, points in given.items()
+        if not 0 <= points <= possible[title]
+    ]
 
 
 def _in_order(grades, records):

@@ -133,7 +133,7 @@ def same_files(people):
     """{student: a remark} on those who handed in the same bytes as another; {student: [{name: hash of a file}, …]}."""
     owners, found = {}, {}
     for student, attempts in people.items():
-        for name, content in {(n, c) for files in attempts for n, c in files.items() if c}:
+        for name, content in sorted({(n, c) for files in attempts for n, c in files.items() if c}):
             owners.setdefault(content, {}).setdefault(student, name)
     for students in owners.values():
         for student in students if len(students) > 1 else ():

@@ -1,6 +1,7 @@
 """The people of a course and their attempts: which submission is whose, and when it was handed in."""
 
 import csv
+import io
 import math
 import re
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from unicodedata import category, normalize
 from unicodedata import name as name_of_sign
 
 from ..homework.deadline import local, possible
+from ..homework.handin import stem
 from ..homework.path import all_exercises
 from ..support.files import read_bytes
 from .submissions import students_of
@@ -101,16 +103,25 @@ class Roster:
         self.path, self.written, self.ignored = path, {}, []
         content = read_bytes(path, "the roster, a CSV file")
         try:
-            lines = normalize("NFC", content.decode("utf-8-sig")).splitlines()
+            text = normalize("NFC", content.decode("utf-8-sig"))
         except UnicodeDecodeError:
-            raise RosterError(f"{path} is not UTF-8") from None
-        semicolons = bool(lines) and lines[0].count(";") > lines[0].count(",")
-        reader = csv.reader(lines, delimiter=";" if semicolons else ",")
-        head = self._read_head(next(reader, []), [part.title for part in course.parts])
-        self.rows = []
-        for row in reader:
-            if any(map(str.strip, row)):
-                self.rows.append(self._read_row(head, [cell.strip() for cell in row], reader.line_num))
+            raise RosterError(f"{path} is not UTF-8: save it as CSV UTF-8, as Excel calls it") from None
+        text = re.sub(r"\Asep=.\r?\n", "", text)  # for Excel
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        self.rows, head, line, titles = [], None, 1, [part.title for part in course.parts]
+        try:
+            for row in reader:
+                cells = [" ".join(cell.splitlines()).strip() for cell in row]
+                if head is None:
+                    head = self._read_head(cells, titles)
+                elif any(cells):
+                    self.rows.append(self._read_row(head, cells, line))
+                line = reader.line_num + 1
+        except csv.Error:  # such as a text that goes on to the end of the file
+            self._fail(line, "its quotes do not match: a quote inside a text in quotes is written twice")
+        if head is None:
+            self._read_head([], titles)
         if not self.rows:
             raise RosterError(f"{path} names nobody: write one line per student below the head")
 
@@ -195,9 +206,9 @@ class Roster:
     def owners(self, entry):
         """([the ids whose file or folder this could be], the time that the roster says)."""
         entry = normalize("NFC", entry)  # macOS takes letters and accents apart
-        stem = re.sub(r"\.(py|ipynb)$", "", entry)
-        found = [r for r in self.rows if r["path"] and any(fnmatchcase(t, r["path"].strip("/")) for t in (entry, stem))]
-        found = found or self._named([row for row in self.rows if not row["path"]], stem.casefold())
+        texts = entry, stem(entry)
+        found = [r for r in self.rows if r["path"] and any(fnmatchcase(t, r["path"].strip("/")) for t in texts)]
+        found = found or self._named([row for row in self.rows if not row["path"]], stem(entry).casefold())
         ids = list(dict.fromkeys(row["id"] for row in found))
         return ids, found[0]["submitted"] if len(ids) == 1 else None
 

@@ -12,7 +12,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from ..homework.deadline import possible
-from ..homework.handin import ENDINGS, content_of, hand_in, walk
+from ..homework.handin import content_of, hand_in, may_answer, stem, walk
 from .sandbox.wire import one_line
 
 TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
@@ -113,11 +113,11 @@ def students_of(entries):
 
     def order(name):
         """Those that are shown as they are come first, so that no other takes their name."""
-        shown = _shown(_stem(name))
-        return shown != _stem(name), _key(_stem(name)) != _stem(name), not entries[name], _stem(name), name
+        shown = _shown(stem(name))
+        return shown != stem(name), _key(stem(name)) != stem(name), not entries[name], stem(name), name
 
     for entry in sorted(entries, key=order):
-        name = _shown(_stem(entry))
+        name = _shown(stem(entry))
         names = chain((name, _shown(entry)), (f"{name} ({number})" for number in count(2)))
         students.setdefault(*next((_key(n), (entry, n)) for n in names if _key(n) not in students))
     return dict(students.values())
@@ -143,17 +143,13 @@ def _is_folder(path):
 def _is_submission(entry):
     """Whether a file or folder gets a row; one that cannot be looked at gets a row that says so."""
     try:
-        if entry.name.endswith(ENDINGS):
+        if may_answer(entry.name):
             return True
         if entry.is_symlink():
             return not os.path.isfile(entry.path)  # to a folder, or to nothing
-        return entry.is_dir() and any(path.name.endswith(ENDINGS) or problem for path, problem in walk(entry.path))
+        return entry.is_dir() and any(may_answer(path.name) or problem for path, problem in walk(entry.path))
     except OSError:
         return True
-
-
-def _stem(name):
-    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
 
 
 def _shown(name):

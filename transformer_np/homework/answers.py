@@ -60,8 +60,8 @@ class Survey:
     elsewhere: dict = field(default_factory=dict)
 
 
-def survey(files, single=False):
-    """The Survey of {name: bytes}. single: the file is executed whatever is in it. Raises NeedsIPython."""
+def survey(files):
+    """The Survey of {name: bytes}. A lone file is executed whatever is in it. Raises NeedsIPython."""
     read = {name: _Notebook(name, content) if name.endswith(".ipynb") else _File(name, content)
             for name, content in sorted(files.items(), key=lambda item: rank(item[0]))}  # fmt: skip
     of_teacher = {name for name, one in read.items() if one.is_sheet}
@@ -72,7 +72,7 @@ def survey(files, single=False):
     for name, one in read.items():
         if name in of_teacher:
             continue
-        if single or one.may_answer:
+        if len(files) == 1 or one.may_answer:
             found.load[name] = one.pieces
             found.skipped[name] = sorted(one.skipped)
         for exercise in one.begun:
@@ -155,6 +155,8 @@ def failed(file, crash):
     if crash.kind == "TimeoutError":
         return f"{file} timed out while loading"
     text = " ".join(crash.text.split())[:120]
+    if crash.kind == "ModuleNotFoundError":  # what does not need it is there
+        return f"{file} imports what is not there where answers are graded ({text})"
     return f"{file} {_how(file)} ({crash.kind}: {text})"
 
 
@@ -190,8 +192,12 @@ class _File:
 
     def _read(self, content):
         try:
-            text = _decoded(content)
-            tree = _parsed(text)
+            text, whole = _decoded(content), None
+            try:
+                tree = _parsed(text)
+            except SyntaxError:
+                text = whole = _from_cells(text)
+                tree = _parsed(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._take_unread(content.decode("utf-8", "replace"))
             self.pieces, self.dynamic = [_piece()], True  # it is executed for its error
@@ -213,7 +219,7 @@ class _File:
                 seen = set()
             seen.add(name)
         if not cuts:
-            self.pieces = [_piece(None, None, self._lines(found))]
+            self.pieces = [_piece(None, whole, self._lines(found))]
             return
         lines = io.StringIO(text).readlines()
         for begin, end in zip([1, *cuts], [*cuts, len(lines) + 1], strict=True):
@@ -233,6 +239,9 @@ class _File:
             if name in all_exercises():
                 if not is_stub(node, all_exercises()[name].parts):
                     self.begun[name] = cell
+                elif line := _dead_from(node):
+                    where = place(self.name, cell, line)
+                    self.elsewhere[name] = f"`{name}` ends at `raise NotImplementedError` ({where}): delete this line"
             elif isinstance(node, _DEFINES) and (meant := _meant(name)):
                 where = place(self.name, cell, node.lineno)
                 self.elsewhere.setdefault(
@@ -360,6 +369,17 @@ def as_python(text):
         except (SyntaxError, ValueError, IndexError, RecursionError):  # it is shown when the cell is executed
             code = body
     return before + code, rest if magic else ""
+
+
+def _from_cells(text):
+    """The Python code of a .py file that only IPython understands, such as one with cells and magics. SyntaxError if
+    there is no magic in it, or no IPython here."""
+    if not re.search(r"^(?:[%!]|>>> )", text, re.MULTILINE):
+        raise SyntaxError
+    try:
+        return as_python(text)[0]
+    except NeedsIPython:
+        raise SyntaxError from None
 
 
 @cache
@@ -541,7 +561,15 @@ def is_stub(node, parts=()):
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    if _dead_from(node):
+        return True
     return all(isinstance(n, ast.Pass) or _is_dots(n) or _is_not_written(n) for n in body)
+
+
+def _dead_from(node):
+    """The line of a `raise NotImplementedError` that a student has left above the code of a function, or 0."""
+    body = [n for n in getattr(node, "body", ()) if not isinstance(n, ast.Pass) and not _is_dots(n)]
+    return body[0].lineno if len(body) > 1 and _is_not_written(body[0]) else 0
 
 
 def _is_dots(node):

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..support.files import read_bytes
-from .deadline import KEYS, Deadline, local, shown
+from .deadline import KEYS, Deadline, possible, shown
 from .limit import SECONDS, TimeLimit
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
@@ -199,7 +199,13 @@ def parse_course(text, path="the course"):
     deadline, late = table.get("deadline", ""), table.get("late")
     if not isinstance(deadline, str | datetime):
         fail("deadline", f"deadline must be a text in quotes or a time, 2026-06-12T12:00:00, got {deadline}")
-    if late is not None and not isinstance(deadline, datetime):
+    due = None
+    if isinstance(deadline, datetime):
+        try:
+            due = possible(deadline)
+        except (ValueError, OverflowError, OSError) as error:
+            fail("deadline", f"nobody can hand in at the deadline {deadline}: {error}")
+    if late is not None and due is None:
         fail("late", "[late] needs a deadline that is a time, deadline = 2026-06-12T12:00:00")
     for key, value in late.items() if isinstance(late, dict) else [] if late is None else [("late", late)]:
         words, most = KEYS.get(key, ("", 0))
@@ -275,7 +281,7 @@ def parse_course(text, path="the course"):
         table.get("title", ""),
         deadline if isinstance(deadline, str) else shown(deadline),
         for_lecture,
-        Deadline(local(deadline), **(late or {})) if isinstance(deadline, datetime) else None,
+        Deadline(due, **(late or {})) if due else None,
         attempts,
     )
     if not course.possible:

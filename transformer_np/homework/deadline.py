@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _DAY = timedelta(days=1)
 # {key of [late]: (its range, in words; its largest value)}
@@ -25,9 +25,10 @@ class Deadline:
     most_days: int | None = None
 
     def days_late(self, when):
-        """The days begun since the deadline; 0 for a submission in time or within the grace."""
-        late = when - self.due
-        return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil(late / _DAY))
+        """The days begun since the deadline, by the clock on the wall; 0 for a submission in time or within the grace,
+        which pass as time does: an hour that comes twice, at the end of summer time, is two hours."""
+        late = when.astimezone(UTC) - self.due.astimezone(UTC)
+        return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil((when - self.due) / _DAY))
 
     def factor(self, when):
         """The part of its points that a submission of this time keeps, in 0 … 1."""
@@ -42,7 +43,7 @@ class Deadline:
 
 def local(time):
     """A time without a zone: that of this machine."""
-    return time.astimezone().replace(tzinfo=None) if time.tzinfo else time
+    return datetime.fromtimestamp(time.timestamp()) if time.tzinfo else time  # with `fold` in an hour that comes twice
 
 
 def possible(time):

@@ -38,13 +38,14 @@ def hand_in(path):
     found = walk(path) if is_folder else [(path, "it is a link" if path.is_symlink() else "")]
     files, paths, remarks, total = {}, {}, [], 0
     for file, problem in sorted(found, key=lambda one: rank(one[0].relative_to(root).as_posix())):
-        if not problem and not file.name.endswith(ENDINGS):
+        if not problem and not may_answer(file.name):
             continue
         if len(files) + len(remarks) >= MOST_FILES:
             remarks.append(f"only the first {MOST_FILES} files were read")
             break
         relative = file.relative_to(root).as_posix()
-        name = re.sub(r"[^ -~]", lambda sign: sign[0] if sign[0].isprintable() else "_", relative)
+        name = re.sub(r"[^ -~]", lambda sign: sign[0] if sign[0].isprintable() else "_", stem(relative))
+        name += PurePosixPath(relative).suffix.lower() if may_answer(relative) else ""
         try:
             if problem:
                 raise ValueError(problem)
@@ -65,6 +66,16 @@ def rank(name):
     """Orders files: first those called homework, then those higher up, then by name."""
     path = PurePosixPath(name)
     return path.stem.casefold() != "homework", len(path.parts), path.suffix == ".ipynb", name
+
+
+def may_answer(name):
+    """Whether a file of this name can hold answers: .py, .PY or a notebook."""
+    return name.lower().endswith(ENDINGS)
+
+
+def stem(name):
+    """A name without the ending of a file that can hold answers."""
+    return next((name[: -len(ending)] for ending in ENDINGS if name.lower().endswith(ending)), name)
 
 
 def walk(folder):
@@ -92,7 +103,7 @@ def walk(folder):
                 if not _is_this_package(entry.path):
                     folders.append(Path(entry.path))
             else:
-                linked = entry.is_symlink() and (entry.name.endswith(ENDINGS) or not entry.is_file())
+                linked = entry.is_symlink() and (may_answer(entry.name) or not entry.is_file())
                 yield Path(entry.path), "it is a link" if linked else ""
         waiting += reversed(folders)
 
@@ -108,14 +119,21 @@ def content_of(path):
     if stat.S_ISLNK(kind) or not stat.S_ISREG(kind):
         raise ValueError("it is a link" if stat.S_ISLNK(kind) else "it is not a regular file")
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    most = MOST_NOTEBOOK if path.name.endswith(".ipynb") else MOST_BYTES
+    is_notebook = path.name.lower().endswith(".ipynb")
+    most = MOST_NOTEBOOK if is_notebook else MOST_BYTES
     with open(os.open(path, flags), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"it is larger than {most >> 20} MiB")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
         raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
-    if path.name.endswith(".ipynb"):
+    if not is_notebook and content.lstrip()[:1] == b"{":
+        try:
+            without_outputs(content)
+        except ValueError:  # Python that begins with a set
+            return content
+        raise ValueError("it is a notebook; give its name the ending .ipynb and hand it in again")
+    if is_notebook:
         content = without_outputs(content)
         if len(content) > MOST_BYTES:
             raise ValueError(f"its code is larger than {MOST_BYTES >> 20} MiB")
@@ -129,7 +147,10 @@ def without_outputs(notebook):
     """A notebook with nothing but its cells' kinds and texts: the same for every time that it is saved. The tests of
     nbgrader are no code of the student's. ValueError if it is no notebook."""
     try:
-        cells = [(str(cell["cell_type"]), cell["source"], _is_test(cell)) for cell in json.loads(notebook)["cells"]]
+        read = json.loads(notebook)
+        cells = read["cells"] if "cells" in read else [cell for sheet in read["worksheets"] for cell in sheet["cells"]]
+        source = "source" if "cells" in read else "input"  # of code, before version 4
+        cells = [(str(c["cell_type"]), c[source] if source in c else c["source"], _is_test(c)) for c in cells]
         texts = [(kind, text if isinstance(text, str) else "".join(text), test) for kind, text, test in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("it is not a notebook") from None
@@ -139,7 +160,7 @@ def without_outputs(notebook):
 
 def _is_test(cell):
     """Whether a cell is a test of nbgrader's, not the student's code."""
-    about = cell.get("metadata", {}).get("nbgrader", {})
+    about = (cell.get("metadata") or {}).get("nbgrader") or {}
     return about.get("grade", False) and not about.get("solution", False)
 
 

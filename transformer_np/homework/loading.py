@@ -14,10 +14,11 @@ import time
 from dataclasses import dataclass
 from dis import get_instructions
 from functools import cache, partial
+from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .judging.attempt import unwritten
-from .standins import of_notebook
+from .standins import Absent, of_exported, of_notebook
 
 MOST_TRIED = 12  # definitions of one exercise
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -39,7 +40,8 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     """Execute the pieces of a file: (its module, {exercise: its Definitions, in order}, the first exception or None).
 
     name: relative to the hand-in's folder; names: of the exercises; skipped: names that are missing because the
-    course's own cells are not run, which is no mistake. After an exception the other cells of a notebook go on.
+    course's own cells are not run, which is no mistake. After an exception the other cells of a notebook go on, and so
+    does a file after an import of a module that does not exist.
     """
     in_notebook = name.endswith(".ipynb")
     module, is_new = _module(name, path)
@@ -49,11 +51,12 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
         return module, last, None
     space, found, first, flags = vars(module), {}, None, 0
-    space.update(of_notebook() if in_notebook else {})
+    space.update(of_notebook() if in_notebook else of_exported())
     for piece in pieces:
         before, error = {n: space.get(n, space) for n in names}, None
         try:
-            flags |= _run(piece, path, space, flags, in_notebook)
+            more, absent = _run(piece, path, space, flags, names, in_notebook)
+            flags, first = flags | more, first or absent
         except caught as raised:
             error = raised
         for n in names:
@@ -63,7 +66,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         if error is None:
             continue
         if not in_notebook:
-            return module, found, error
+            return module, found, first or error
         if type(error).__name__ == "LibrarySolution" and piece["lines"].keys() <= found.keys():
             skipped = {*skipped, *_bound(piece["code"])}  # it compares with the library, which is not here
         elif not (piece["course"] or (isinstance(error, NameError) and error.name in skipped)):
@@ -94,8 +97,9 @@ def _module(name, path):
     return module, True
 
 
-def _run(piece, path, space, flags, in_notebook):
-    """Execute a piece; returns the flags of its imports from __future__, which hold for those that follow."""
+def _run(piece, path, space, flags, names, in_notebook):
+    """Execute a piece: (the flags of its imports from __future__, which hold for those that follow; the exception of an
+    import that was left out, or None)."""
     title, code = str(path), piece["code"]
     if code is None:
         with open(path, "rb") as file:
@@ -104,12 +108,42 @@ def _run(piece, path, space, flags, in_notebook):
         title = f"{path}, cell {piece['cell']}"
         linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if in_notebook else 0
-    compiled = compile(code, title, "exec", flags, dont_inherit=True)
+    tree = compile(code, title, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    absent = [node for node in tree.body if _is_absent(node)]
+    error = None
+    for node in absent:
+        try:
+            exec(compile(ast.Module([node], []), title, "exec", dont_inherit=True), space)
+        except ModuleNotFoundError as raised:
+            error = error or raised
+            bound = {alias.asname or alias.name.partition(".")[0] for alias in node.names} - {"*", *names}
+            space.update(dict.fromkeys(bound, Absent(str(raised))))
+    absent += [node for node in tree.body if _is_call_of_absent(node, space)]
+    tree.body = [ast.copy_location(ast.Pass(), node) if node in absent else node for node in tree.body]
+    compiled = compile(tree, title, "exec", flags, dont_inherit=True)
     if compiled.co_flags & inspect.CO_COROUTINE:
         _loop().run_until_complete(eval(compiled, space))
     else:
         exec(compiled, space)
-    return compiled.co_flags & _FUTURE
+    return compiled.co_flags & _FUTURE, error
+
+
+def _is_absent(node):
+    """Whether a statement imports from a package that does not exist."""
+    if isinstance(node, ast.ImportFrom):
+        modules = [] if node.level else [node.module]
+    else:
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    packages = {module.partition(".")[0] for module in modules}
+    return any(name not in sys.modules and find_spec(name) is None for name in packages)
+
+
+def _is_call_of_absent(node, space):
+    """Whether a statement is nothing but a call in a package that does not exist, such as `torch.manual_seed(0)`."""
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    while isinstance(called, ast.Attribute):
+        called = called.value
+    return isinstance(called, ast.Name) and isinstance(space.get(called.id), Absent)
 
 
 def _bound(code):

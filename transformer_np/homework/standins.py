@@ -4,7 +4,7 @@ import builtins
 import os
 import sys
 from contextlib import contextmanager
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Shell(Nothing):
 
 
 def stand_in(package, name):
-    """A name of IPython, ipywidgets, matplotlib or tqdm."""
+    """A name of IPython, ipywidgets, matplotlib, tqdm or google.colab."""
     if package == "IPython" and name == "get_ipython":
         return _shell
     return getattr(Nothing(), name)
@@ -124,6 +124,40 @@ def leave(*_):
 def of_notebook():
     """{name: value} of what every cell finds."""
     return {"get_ipython": _shell, "display": Nothing(), "exit": leave, "quit": leave, "In": [""], "Out": {}}
+
+
+def of_exported():
+    """The same for a .py file, which may have been exported from a notebook with its magics."""
+    return {name: value for name, value in of_notebook().items() if name in ("get_ipython", "display")}
+
+
+class Absent:
+    """In place of a module that does not exist, and of its parts: in annotations and as a base class they do no harm, a
+    decorator leaves its function, and any other call fails as the import would have."""
+
+    def __init__(self, error, *of_class):
+        self._error = str(of_class[0][0]) if of_class else error  # of a class that inherits from one
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args, **kwargs):
+        if len(args) == 1 and not kwargs and isinstance(args[0], FunctionType):
+            return args[0]
+        raise ModuleNotFoundError(self._error)
+
+    def __getitem__(self, key):
+        return self
+
+    def __or__(self, other):
+        return self
+
+    __ror__ = __or__
+
+    def __str__(self):
+        return self._error
 
 
 def unchecked(*args, **kwargs):
@@ -166,6 +200,32 @@ class _Finder:
     @staticmethod
     def exec_module(module):
         pass
+
+
+class _Colab(_Finder):
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, _Finder, is_package=True) if _is_of_colab(name) else None
+
+
+def _is_of_colab(module):
+    return module == "google" or f"{module}.".startswith("google.colab.")
+
+
+@contextmanager
+def colab():
+    """Inside the block, google.colab is a stand-in where it does not exist: drives, uploads and forms do nothing."""
+    sys.meta_path.append(_Colab)
+    before = {*sys.modules}
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_Colab)
+        for name in [name for name in sys.modules if name not in before and _is_of_colab(name)]:
+            if isinstance(sys.modules[name], _Package):
+                del sys.modules[name]
 
 
 @contextmanager

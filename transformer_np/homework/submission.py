@@ -14,13 +14,13 @@ import numpy as np
 from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .handin import ENDINGS, HandIn, hand_in
+from .handin import HandIn, hand_in, may_answer
 from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, safe_numpy, unheard
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .path import all_exercises
-from .standins import unchecked, unseen
+from .standins import colab, unchecked, unseen
 from .swap import stand_in
 
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
@@ -113,13 +113,13 @@ def files_of(path):
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    if not path.is_dir() and not (path.is_file() and path.name.endswith(ENDINGS)):
+    if not path.is_dir() and not (path.is_file() and may_answer(path.name)):
         raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
     files = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
     if not files.files:
         raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
     try:
-        return files, survey(files.files, single=path.is_file())
+        return files, survey(files.files)
     except NeedsIPython as error:
         without = {name: content for name, content in files.files.items() if name.endswith(".py")}
         if not without:
@@ -169,13 +169,13 @@ def _is_below(file, root):
 
 
 def _execute(name, path, pieces, skipped, names, limit):
-    """What `execute` returns. A notebook is silent, and shows nothing."""
-    in_notebook = name.endswith(".ipynb")
+    """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one."""
+    in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
     if in_notebook and any("plot" in (piece["code"] or "") for piece in pieces):
         import matplotlib.pyplot  # noqa: F401 - it takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        for context in (safe_numpy(), _unchecked(), *((unseen(), unheard()) if in_notebook else ())):
+        for context in (safe_numpy(), _unchecked(), colab(), *((unseen(), unheard()) if in_notebook else ())):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings

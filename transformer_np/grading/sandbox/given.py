@@ -10,7 +10,8 @@ import sys
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
-OTHERS = ("IPython", "ipywidgets", "matplotlib", "tqdm")  # often used at the top of a file, and needed by no answer
+# often used at the top of a file, and needed by no answer
+OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "tqdm")
 _STAND_INS = f"{PACKAGE}.homework.standins"
 
 
