@@ -117,7 +117,7 @@ def test_a_mistake_is_named_although_extended_cases_are_not_done():
 # --- wrong, though nearly all calls give the right result ------------------------------------------------------------
 
 
-@wrong("AdamW", "wrong for some of number only")
+@wrong("AdamW", "parameters updated whole in each block")
 class UpdatesWholeParametersInEveryBlock(AdamW):
     def _update_block(self, block):
         for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True):

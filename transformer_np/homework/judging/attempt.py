@@ -352,7 +352,8 @@ def _operation_of(error):
         if is_of_teacher or _SHEETS in code.co_filename or is_students(code.co_filename):
             running = next((i for i in get_instructions(code) if i.offset == entry.tb_lasti), None)
             operation = "" if running is None else running.argrepr or running.opname
-            operation = "call" if running is not None and running.opname.startswith("CALL") else operation
+            is_call = running is not None and running.opname.startswith(("CALL", "PRECALL"))  # 3.11 has the second
+            operation = "call" if is_call else operation
         entry = entry.tb_next
     return operation
 

@@ -156,7 +156,7 @@ class Finding:
         """What distinguishes a call without results from others: the student's line and the kind of an exception, or
         what is returned."""
         crash = self.tried.crash
-        return (crash.trace.rpartition(", line ")[2], crash.kind) if crash else type(self.tried.output)
+        return (crash.trace.rpartition(", line ")[2], crash.kind) if crash else type(self.tried.output).__name__
 
     def draw(self, i):
         """Result i next to the right one, for a description."""
