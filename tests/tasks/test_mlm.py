@@ -60,7 +60,7 @@ def test_the_gradient_of_the_loss():
 
 @pytest.mark.long
 def test_it_learns_what_belongs_into_a_hole(file, tmp_path):
-    options = {"steps": 300, "d_model": 32, "d_ff": 32, "dropout": 0.0, "lr": 5e-3, "warmup": 20}
+    options = {"steps": 300, "d_model": 32, "d_ff": 32, "dropout": 0.0, "warmup": 20}
     run = train(file, tmp_path / "run", **options)
     losses = run.trainer.history.losses
     assert losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.4)

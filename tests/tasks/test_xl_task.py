@@ -187,7 +187,8 @@ def train(file, folder, **options):
 
 @pytest.mark.long
 def test_training_learns_and_the_run_can_be_used(file, tmp_path):
-    run = train(file, tmp_path / "run", steps=150, lr=0.01, min_lr=0.01, d_model=16, eval_mem_len=20)
+    rate = {"optimizer": "adamw", "lr": 0.01, "min_lr": 0.01}
+    run = train(file, tmp_path / "run", steps=150, d_model=16, eval_mem_len=20, **rate)
     assert run.trainer.history.losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.5)
     assert run.validation_loss < 1.0
     generator = XLTextGenerator.load(tmp_path / "run")
@@ -200,7 +201,7 @@ def test_training_learns_and_the_run_can_be_used(file, tmp_path):
 
 
 def test_the_lowest_rate_is_not_above_the_highest():
-    with pytest.raises(ValueError, match=r"min_lr must lie in 0 … lr = 0\.001, got 1\.0"):
+    with pytest.raises(ValueError, match=r"min_lr must lie in 0 … lr = 0\.03, got 1\.0"):
         XLOptions(min_lr=1.0)
 
 

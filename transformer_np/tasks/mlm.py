@@ -42,7 +42,7 @@ class MLMOptions(TaskOptions):
     d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
     max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces", least=3)
     dropout: float = share(0.1, "share of features dropped during training")
-    optimizer: str = optimizer("adamw")
+    optimizer: str = optimizer("muon")
     lr: float | None = lr(2e-3)
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.01)
@@ -50,7 +50,7 @@ class MLMOptions(TaskOptions):
 
 
 class MLMTask(Task):
-    """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1), with AdamW."""
+    """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
     kind = KIND
     summary = "train a BERT to predict masked tokens, for `train classify --init`"

@@ -169,7 +169,7 @@ class TextGenerator(Trained):
 
 
 class GPTTask(Task):
-    """A decoder-only model on one text: AdamW, linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
+    """A decoder-only model on one text: linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
 
     kind = KIND
     summary = "train a GPT to continue a text"

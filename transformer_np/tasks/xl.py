@@ -49,7 +49,7 @@ class XLOptions(TaskOptions):
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
     dropout: float = share(0.0, "share of features dropped during training")
-    optimizer: str = optimizer("adamw")
+    optimizer: str = optimizer("muon")
     lr: float | None = lr(1e-3)
     min_lr: float | None = min_lr()
     warmup: int = warmup()
@@ -78,7 +78,7 @@ class XLTextGenerator(TextGenerator):
 
 
 class XLTask(GPTTask):
-    """A Transformer-XL on one text: Adam, linear warm-up, then half a cosine down (Dai et al. 2019, §4). Text, split
+    """A Transformer-XL on one text: linear warm-up, then half a cosine down (Dai et al. 2019, §4). Text, split
     and tokenizer are as for the GPT."""
 
     kind = KIND
