@@ -468,7 +468,7 @@ def test_tokens_as_a_person_reads_them(tmp_path, capsys, monkeypatch):
     assert tokenizer.tokens("não são") == ["n", "ã", "o", " s", "ã", "o"]
     assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
     drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    monkeypatch.setattr(plots, "attention", lambda *a, **_: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     folder = write(tmp_path / "f", small("gpt"), bytewise())
     assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
     assert drawn[0][1] == drawn[0][2] == ["n", "ã", "o", " s", "ã", "o"]
@@ -481,7 +481,7 @@ def test_a_padding_mask_for_plots(tmp_path, capsys, monkeypatch):
     from transformer_np import plots
 
     drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    monkeypatch.setattr(plots, "attention", lambda *a, **_: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     folder = write(tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST))
     assert call(capsys, "plot", "attention", "--pretrained", folder, "a zzz", "-o", tmp_path / "a.png")[0] == 0
     assert (drawn[0][0][..., 2] > 0).all()  # [UNK], whose id is that of the padding, is seen
