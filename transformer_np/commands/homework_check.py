@@ -45,10 +45,8 @@ def load_submission(path, limit):
     from ..homework import load
     from ..homework.path import all_exercises
     from ..homework.submission import LoadError
-    from ..support.processes import adopt_orphans
     from ..support.shadows import shadows
 
-    adopt_orphans()  # what the file leaves behind ends with the command
     if path in all_exercises() and not Path(path).exists():
         raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
