@@ -48,6 +48,8 @@ BY_NAME = {
     ("lecture", "statements"),  # the checks of a lecturer's statements
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
+    ("support", "platform"),  # whether a module of the system is there
+    ("commands", "site"),  # whether JupyterLite is installed
     ("homework", "own"),  # the files of a teacher
     ("grading", "sandbox", "given"),  # a module of the package that a submission names
 }

@@ -59,7 +59,7 @@ def test_a_teachers_folder(capsys, here):
     some = (here / "work" / "02_self_attention.ipynb").read_text(encoding="utf-8")
     assert "<summary>Solution" in some
     kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in json.loads(some)["cells"]]
-    assert kinds[0] == "slide" and {"slide", "subslide", "-"} == set(kinds)
+    assert kinds[0] == "slide" and {"slide", "subslide", "-", "notes"} == set(kinds)
 
 
 def test_a_file_that_is_there_stays(capsys, here):

@@ -572,7 +572,7 @@ def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, mon
     from transformer_np import plots
 
     drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a, real=plots.attention: drawn.append(a) or real(*a))
+    monkeypatch.setattr(plots, "attention", lambda *a, real=plots.attention, **k: drawn.append(a) or real(*a, **k))
     plot = "plot", "attention", "--pretrained", text_folder
     assert call(capsys, *plot, "a dog barks", "-o", tmp_path / "a.png")[0] == 0
     weights, queries, keys = drawn.pop()
