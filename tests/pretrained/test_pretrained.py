@@ -587,7 +587,9 @@ def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, mon
         code, _, err = call(capsys, *plot, *options, "-o", tmp_path / "c.png")
         assert code == 2 and message in err
     code, _, err = call(capsys, *plot, "a " * 20, "-o", tmp_path / "d.png")
-    assert code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[0].shape == (2, 3, 9, 9)  # a long text loses its end, with a note
+    assert (
+        code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[0].shape == (2, 3, 9, 9)
+    )  # a long text loses its end, with a note
 
 
 # --- a model that was really trained ---------------------------------------------------------------------------------
