@@ -83,6 +83,22 @@ def test_a_time_that_is_over_before_the_first_input():
         assert check("relu", lambda x: x, time_limit=seconds, quiet=True).outcome in ("crashed", "wrong")
 
 
+def test_a_time_that_is_over_while_the_limit_is_set_or_taken_back():
+    import signal
+
+    before = signal.getsignal(signal.SIGALRM)
+    for seconds in np.geomspace(1e-6, 3e-4, 500):
+        try:
+            with TimeLimit(seconds)("it"):
+                sum(range(100))
+        except Stopped:
+            pass
+        left = signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        assert left == ((0, 0), before)
+
+
 def test_in_another_thread_too(tmp_path):
     answer, found = loaded(tmp_path, LOOPS).answers["relu"], []
     thread = threading.Thread(target=lambda: found.append(check("relu", answer, quiet=True, time_limit=0.2)))
