@@ -57,6 +57,8 @@ class EncoderBlock(Module):
     self-attention.
     """
 
+    sublayers = ("attention", "feed_forward")
+
     def __init__(
         self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
         rng=None, dtype=np.float32,
@@ -88,6 +90,8 @@ class DecoderBlock(Module):
     cache: the key/value caches of self-attention and cross-attention, in this order, during decoding
     An attention is called as in EncoderBlock; its backward returns dx and dmemory.
     """
+
+    sublayers = ("self_attention", "cross_attention", "feed_forward")
 
     def __init__(
         self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
@@ -124,13 +128,18 @@ class DecoderBlock(Module):
 
 
 def composed(block_class, add_norm, **sublayers):
-    """A block of these sub-layers, in the order of the class's forward, in place of the lecture's:
+    """A block of these sub-layers, named and ordered as in the class's `sublayers`, in place of the lecture's:
 
         composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
 
     add_norm() makes the Add & Norm around each
+
+    Raises TypeError for other names.
     """
-    block = block_class.__new__(block_class)
+    if tuple(sublayers) != block_class.sublayers:
+        wanted, got = (", ".join(names) for names in (block_class.sublayers, sublayers))
+        raise TypeError(f"{block_class.__name__} has the sub-layers {wanted}, got {got}")
+    block = block_class.__new__(block_class)  # its own __init__ makes the lecture's sub-layers
     for number, (name, sublayer) in enumerate(sublayers.items(), 1):
         setattr(block, name, sublayer)
         setattr(block, f"add_norm{number}", add_norm())

@@ -51,6 +51,8 @@ class RecurrentBlock(Module):
     norm_first.
     """
 
+    sublayers = ("attention", "feed_forward")
+
     def forward(self, x, memory=None):
         read = None
 
