@@ -40,6 +40,7 @@ __all__ = [
     "relative_position_bias",
     "relative_position_bias_backward",
     "relative_position_buckets",
+    "relative_scores",
     "relative_shift",
     "relative_shift_backward",
     "relu",
@@ -67,8 +68,10 @@ __all__ = [
     "tiled_attention_backward",
     "unscaled_attention",
     "unscaled_attention_backward",
+    "unscaled_scores",
     "window_attention",
     "window_attention_backward",
+    "window_scores",
 ]
 
 def alibi_bias(num_heads: int, T: int, S: int | None = None, dtype: DTypeLike = np.float32) -> np.ndarray:
@@ -423,6 +426,23 @@ def relative_position_buckets(
     ->  buckets (T, S) in 0 … num_buckets − 1, aligned to the end like causal_mask; S is T unless given
     """
 
+def relative_scores(
+    q: ArrayLike,
+    k: ArrayLike,
+    r: ArrayLike,
+    content_bias: ArrayLike,
+    position_bias: ArrayLike,
+    mask: np.ndarray | tuple[np.ndarray, ...] | None = None,
+) -> np.ndarray:
+    r"""Score each key for each query by its content and its distance; see relative_attention (Dai et al. 2019, §3.3).
+
+        scores = ((Q + u) Kᵀ + shift((Q + v) Rᵀ)) / √d_k + M
+
+    q (B, H, T, K), k (B, H, S, K), r (H, S, K), content_bias and position_bias (H, K), mask broadcastable to
+    (B, H, T, S)
+    ->  scores (B, H, T, S), −inf where hidden
+    """
+
 def relative_shift(x: ArrayLike) -> np.ndarray:
     r"""Turn columns that count distances into columns that count keys (Dai et al. 2019, appendix B).
 
@@ -756,6 +776,17 @@ def unscaled_attention_backward(
     dout (B, H, T, K_v)  ->  dq (B, H, T, K), dk (B, H, S, K), dv (B, H, S, K_v), dbias (H, T, S)
     """
 
+def unscaled_scores(
+    q: ArrayLike,
+    k: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: np.ndarray | tuple[np.ndarray, ...] | None = None,
+) -> np.ndarray:
+    r"""Score how well each query fits each key as in T5: Q Kᵀ + bias, with the mask applied (Raffel et al. 2020, §2.1).
+
+    q (B, H, T, K), k (B, H, S, K), bias (H, T, S) or None, mask broadcastable to (B, H, T, S)  ->  scores (B, H, T, S)
+    """
+
 def window_attention(
     q: ArrayLike,
     k: ArrayLike,
@@ -790,5 +821,13 @@ def window_attention_backward(
 
     dout (..., T, K_v), weights (..., T, R) the forward's second output
     ->  dq (..., T, K), dk (..., T, K), dv (..., T, K_v)
+    """
+
+def window_scores(q: ArrayLike, k: ArrayLike, window: int, causal: bool = False) -> np.ndarray:
+    r"""Score each key in the window of each query, by distance; see window_attention.
+
+        scores = Q Kᵀ / √d_k over the keys |t − s| ≤ window, and s ≤ t if causal
+
+    q (..., T, K), k (..., T, K)  ->  scores (..., T, R), −inf where there is no key
     """
 
