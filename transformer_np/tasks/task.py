@@ -20,6 +20,7 @@ from .fine_tuning import read_tokenizer
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
+CACHED = 1 << 18  # float32 of an array, several of which fit into the cache of a core
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
@@ -74,9 +75,8 @@ class Task:
     run is resumed.
     """
 
-    kind = None
-    summary = None  # for the command line, as is the example
-    example = None
+    kind = None  # its summary is in `tasks`
+    example = None  # for the command line
     Options = Result = None
     tokenizer_names = ()
     changeable = ("steps",)
@@ -222,6 +222,7 @@ class Task:
             header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=how["workers"],
             keep_best=how["keep"] == "best",
+            tokens_at_once=_tokens_at_once(setup.model),
         )
         if isinstance(trainer.team, MPITeam) or isinstance(how["workers"], Team):
             how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored later
@@ -273,6 +274,13 @@ class Task:
                 f"only {' and '.join(self.changeable)} may change when it is resumed"
             )
         return wanted
+
+
+def _tokens_at_once(model):
+    """So many tokens that the arrays with d_model features fit into the cache; with fewer than 1,024, to add the
+    gradients of all parameters for each piece would take longer than that saves. None for a model without d_model."""
+    d_model = getattr(model.config, "d_model", None)
+    return d_model and max(1024, CACHED // d_model)
 
 
 def _checked(how):
