@@ -145,13 +145,18 @@ class DecoderBlock(Block):
 
 
 def composed(block_class, add_norm, **sublayers):
-    """A block of these sub-layers, in the order of the class's forward, in place of the lecture's:
+    """A block of these sub-layers, named and ordered as in the class's `sublayers`, in place of the lecture's:
 
         composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
 
     add_norm() makes the Add & Norm around each
+
+    Raises TypeError for other names.
     """
-    block = block_class.__new__(block_class)
+    if tuple(sublayers) != block_class.sublayers:
+        wanted, got = (", ".join(names) for names in (block_class.sublayers, sublayers))
+        raise TypeError(f"{block_class.__name__} has the sub-layers {wanted}, got {got}")
+    block = block_class.__new__(block_class)  # its own __init__ makes the lecture's sub-layers
     for number, (name, sublayer) in enumerate(sublayers.items(), 1):
         setattr(block, name, sublayer)
         setattr(block, f"add_norm{number}", add_norm())
