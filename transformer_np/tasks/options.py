@@ -34,10 +34,10 @@ def vocab_size(default, text):
     return option(default, text, least=FIRST_MERGE)
 
 
-def warmup(default=100):
-    """The option with the steps to the highest rate of `falling_cosine`; default: that of AdamW."""
+def warmup(default=100, least=0):
+    """The option with the steps to the highest rate; default: that of AdamW."""
     text = f"steps to the highest learning rate, at most half of all (default: {default}; with --optimizer muon"
-    made = option(None, f"{text} {MUON_WARMUP})", least=0)
+    made = option(None, f"{text} {MUON_WARMUP})", least=least)
     made.metadata = {**made.metadata, "adamw": default}
     return made
 
