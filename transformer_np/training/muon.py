@@ -44,17 +44,18 @@ def orthogonalised(g, quintics=QUINTICS[:3]):
     norm = np.sqrt(np.vdot(g, g))
     x = g / norm if norm else g
     wide = x.shape[1] >= 2 * x.shape[0]  # X Xᵀ can be followed without X, which is then multiplied once, at the end
-    for n, (a, b, c) in enumerate(quintics):
-        gram = step @ gram @ step if wide and n else x @ x.T  # (M, M)
+    gram = step = steps = None
+    for a, b, c in quintics:
+        gram = x @ x.T if steps is None else step @ gram @ step  # (M, M)
         step = gram @ gram.T  # .T changes nothing, but NumPy computes half of a symmetric product
         step *= c
         step += b * gram
         step.flat[:: len(step) + 1] += a  # the identity times a
         if wide:
-            steps = step @ steps if n else step
+            steps = step if steps is None else step @ steps
         else:
             x = step @ x  # (M, N)
-    return steps @ x if wide else x
+    return x if steps is None else steps @ x
 
 
 def in_blocks(model):
