@@ -108,6 +108,10 @@ class Task:
         """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
         return {}
 
+    def seen(self, options, data, tokenizers):
+        """The data.Seen of the texts that the model learns to read; None if it began with a pretrained model, which has
+        read other texts too."""
+
     def measure(self, run):
         """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
@@ -171,6 +175,9 @@ class Task:
             raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
 
         setup = self.setup(options, data, tokenizers)
+        seen = self.seen(options, data, tokenizers)
+        if seen is not None:
+            setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
         trainer = Trainer(
             setup.model,
             setup.optimizer,

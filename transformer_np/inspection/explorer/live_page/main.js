@@ -79,6 +79,7 @@ async function begin() {
     reader,
     writer,
     decode,
+    seen,
     choose,
     distribution,
     backward,
