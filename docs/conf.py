@@ -4,6 +4,7 @@ Its pages are the files that a code host shows; only the reference is made, one 
 they are written. Everything that a page needs is in the folder of the site: it works without a network.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -20,7 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import examples  # noqa: E402
-import formulas  # noqa: E402
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -156,8 +156,8 @@ ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)")  # of a list of argume
 
 
 def as_rst(lines, indent):
-    """A docstring as reStructuredText: prose flows, an argument is an item of a list, a formula is drawn; shapes and
-    code stay in the lines and columns in which they are written.
+    """A docstring as reStructuredText: prose flows, an argument is an item of a list; formulas, shapes and code stay in
+    the lines and columns in which they are written.
 
     indent: of the docstring in its file
     """
@@ -171,11 +171,21 @@ def as_rst(lines, indent):
             shown += [inline(rows[0])]
         else:
             text = textwrap.dedent("\n".join(rows))
-            kind = "code-block:: python" if formulas.is_code(text) else "code-block:: text"
-            kind = "math::" if rows[0].startswith(" ") and formulas.is_formula(text.splitlines()) else kind
-            shown += [f".. {kind}", "   :class: written", "", textwrap.indent(text, "   ")]
+            shown += [
+                f".. code-block:: {'python' if is_code(text) else 'text'}",
+                "   :class: written",
+                "",
+                textwrap.indent(text, "   "),
+            ]
         shown += [""]
     return "\n".join(shown).splitlines()
+
+
+def is_code(text):
+    try:
+        return bool(ast.parse(text).body)
+    except SyntaxError:
+        return False
 
 
 def joined(rows, width):
@@ -230,9 +240,6 @@ def visit_math(writer, node):
     from docutils import nodes
     from sphinx.util.logging import getLogger
 
-    if "written" in node["classes"]:
-        writer.body.append(formulas.as_mathml(node.astext()))
-        raise nodes.SkipNode
     try:
         writer.body.append(mathml(node.astext(), node.tagname == "math_block"))
     except SyntaxError as error:
