@@ -346,6 +346,7 @@ def generate(
     use_cache=True,
     stop_ids=(),
     pad_id=0,
+    return_weights=False,
 ):
     """Continue a text: draw one token after another from the predictions of a decoder-only model.
 
@@ -360,10 +361,19 @@ def generate(
     continues with its memory.
 
     ->  ids (B, longest prompt + max_new_tokens), or fewer columns if all rows finished early. Shorter prompts get more
-    new tokens, so that all rows have the same length.
+    new tokens, so that all rows have the same length. With return_weights also the attention weights of every step, a
+    list of {name of the attention: (B, H, T, S)}: with the cache, T is the prompt at the first step and 1 later.
     """
-    *_, ids = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
-    return ids
+    steps = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
+    if not return_weights:
+        *_, ids = steps
+        return ids
+    ids, weights = next(steps), []
+    for longer in steps:
+        attentions = [(path, module) for path, module in model.named_modules() if "weights" in module.replaceable()]
+        ids = longer
+        weights.append({path: attention.weights for path, attention in attentions})
+    return ids, weights
 
 
 def generate_steps(

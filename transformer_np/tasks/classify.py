@@ -192,7 +192,6 @@ class ClassifyTask(Task):
     """An encoder with a classifier on [CLS], from scratch or fine-tuned (Devlin et al. 2019, §4.1), with AdamW."""
 
     kind = KIND
-    summary = "train a BERT to classify texts"
     example = "transformer-np train classify --data reviews.tsv --out runs/reviews"
     Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)

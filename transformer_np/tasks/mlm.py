@@ -53,7 +53,6 @@ class MLMTask(Task):
     """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
     kind = KIND
-    summary = "train a BERT to predict masked tokens, for `train classify --init`"
     example = "transformer-np train mlm --text play.txt --out runs/words"
     Options = MLMOptions
     tokenizer_names = ("tokenizer",)

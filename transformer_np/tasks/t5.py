@@ -241,7 +241,6 @@ class T5Task(Task):
     and Adam; linear warm-up, then half a cosine down."""
 
     kind = KIND
-    summary = "train one T5 for several tasks, distinguished by a prefix"
     example = "transformer-np train t5 --tasks sentiment,date,spans --text play.txt --out runs/mixture"
     Options, Result = T5Options, TextToText
     tokenizer_names = ("tokenizer",)

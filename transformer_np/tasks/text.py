@@ -172,7 +172,6 @@ class GPTTask(Task):
     """A decoder-only model on one text: linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
 
     kind = KIND
-    summary = "train a GPT to continue a text"
     example = "transformer-np train gpt --text play.txt --out runs/play"
     Options, Result = GPTOptions, TextGenerator
     tokenizer_names = ("tokenizer",)

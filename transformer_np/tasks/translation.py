@@ -177,7 +177,6 @@ class TranslationTask(Task):
     a lower peak for own pairs."""
 
     kind = KIND
-    summary = "train an encoder-decoder to translate"
     example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"
     Options, Result = TranslationOptions, Translator
     tokenizer_names = ("source", "target")

@@ -82,7 +82,6 @@ class XLTask(GPTTask):
     and tokenizer are as for the GPT."""
 
     kind = KIND
-    summary = "train a Transformer-XL, which has a memory, to continue a text"
     example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
     Options, Result = XLOptions, XLTextGenerator
 

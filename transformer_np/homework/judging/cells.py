@@ -140,6 +140,11 @@ class Cells:
                     return True
         return False
 
+    def unlike(self, some, number):
+        """The results of a case that a program with some hypotheses does not give as the answer does."""
+        results = range(len(self.found[number].expected))
+        return [i for i in results if not (self.compatible(some) and self.agrees(some, i, number))]
+
     def claims_all_calls(self, one):
         return one.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(one.text))
 

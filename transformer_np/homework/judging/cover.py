@@ -15,7 +15,7 @@ from .compare import close
 from .edited import EditsOfRight
 
 MOST = 4  # hypotheses; readers stop after about four texts
-PAIRS = 300  # runs for them, of 0.1 to 4 ms
+PAIRS = 150  # of 0.1 to 4 ms each
 FEW_LABELS = 3  # of other cases, if little work is left
 STRUCK_OUT = 12  # then no mistake is named at all
 MANY_NUMBERS = 30  # in results: nobody has them by chance
@@ -25,12 +25,13 @@ class Cover:
     """picked: the Hypotheses that are believed; explained: the cells that they cover
 
     place: where edits make the answer right, which tells more than pairs or edits of the right answer would
+    is_alone: whether only what covers a cell alone is looked for
     """
 
-    def __init__(self, cells, place=None):
-        self.cells, self._edited = cells, {}
-        self.is_one = bool(place) and not place.also
-        self.with_edits = not place
+    def __init__(self, cells, place=None, is_alone=False):
+        self.cells, self._edited, self._allowed = cells, {}, None
+        self.is_one = is_alone or (bool(place) and not place.also)
+        self.with_edits = not place and not is_alone
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)
@@ -54,7 +55,8 @@ class Cover:
         cells = self.cells
         picked = self._grown([], candidates)
         if not self.is_one and self._is_open(picked):
-            pair = next((pair for pair in self._pairs(picked, candidates) if cells.first <= cells.covered(pair)), None)
+            pairs = self._pairs(picked, candidates)
+            pair = next((pair for pair in pairs if all(cells.covers(pair, cell) for cell in cells.first)), None)
             picked = self._grown(list(pair), candidates) if pair else picked
         if more := cells.independent(picked):
             cells.wrong |= more
@@ -144,8 +146,10 @@ class Cover:
         cells, finding = self.cells, self.cells.first_failed
         if finding.results is None:
             return
-        number, allowed = cells.found.index(finding), len(cells.tried) + cells.trials.most(PAIRS)
+        number = cells.found.index(finding)
         runs = {h: cells.run((h,), number)[0] for h in candidates}
+        if self._allowed is None:  # what is struck out makes no pairs anew
+            self._allowed = len(cells.tried) + cells.trials.most(PAIRS)
         right, own = finding.expected, finding.results
         changed = {
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
@@ -162,7 +166,7 @@ class Cover:
             return not {*pair} & {*picked}, -same
 
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
-            if len(cells.tried) >= allowed:
+            if len(cells.tried) >= self._allowed:
                 return
             if cells.compatible(pair):
                 yield pair

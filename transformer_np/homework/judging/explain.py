@@ -79,18 +79,23 @@ class _Told:
         self.said.append((name, text))
 
     def mistakes(self):
-        """The hypotheses that are believed, each with the cases that show it if the first failing one does not."""
-        cells, results = self.cells, self.cells.trials.exercise.results
-        base = [h for h in self.cover.picked if not h.edit]
-        for h in self.cover.picked:
+        """The hypotheses that are believed, each with the cases that show it, unless that is the plain case."""
+        cells, cover, results = self.cells, self.cover, self.cells.trials.exercise.results
+        base = [h for h in cover.picked if not h.edit]
+        for h in cover.picked:
             covered = cells.covered((*base, h) if h.edit else (h,))
-            covered |= self.cover.explained - cells.explained([other for other in self.cover.picked if other is not h])
-            labels = [label for label in cells.labels if any(cell[1] == label for cell in covered)]
+            alone = cover.explained - cells.explained([other for other in cover.picked if other is not h])
+            labels = [label for label in cells.labels if self._shows(label, covered, alone)]
             text, of = h.text, {i for i, _ in covered - cells.covered(base)} if h.edit else ()
             if len(of) == 1 and len(results) > 1:
                 text = on_result(text, subject(results[min(of)].name))
-            is_here = not labels or self.label in labels
+            is_here = not labels or (self.label in labels and (not self.label or len(cover.picked) == 1))
             self.say(h.name, text if is_here else with_cases(text, cases_of(labels)))
+
+    def _shows(self, label, covered, alone):
+        """Whether a case shows a hypothesis: it covers all that is explained there, or what no other one does."""
+        here = {cell for cell in self.cover.explained if cell[1] == label}
+        return bool(here) and (here <= covered or bool(here & alone))
 
     def crashes(self):
         """What is known of calls without results that no mistake explains, one of each line and kind; what fails in the

@@ -47,9 +47,15 @@ def lines_to_show(trials, pointed, rules, names, of_sheet=()):
         shown = _of_place(place, bool(trials.unread), bool(rules and names))
     change, at = pointed.change if CHANGED in rules else ("", None)
     change = "" if place and place.line == at else change
-    suspects = [] if place else _suspects(pointed, names, of_sheet)
-    first = place.line if place else suspects[0].node.lineno if suspects else at
-    shown = shown if place else [suspect.text for suspect in suspects]
+    suspects = [] if place or pointed.mended else _suspects(pointed, names, of_sheet)
+    if pointed.mended:
+        first = pointed.mended[0].line
+        shown = [f"Look at line {part.line}:\n{part.shown}" for part in pointed.mended]
+    elif not place:
+        first = suspects[0].node.lineno if suspects else at
+        shown = [suspect.text for suspect in suspects]
+    else:
+        first = place.line
     return Lines(place, tuple(shown), first, change and f"Line {at} changes it:\n{change}")
 
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
+from .cells import Cells
 from .changes import line_of_change
 from .compare import close
+from .cover import Cover
 from .edit import MOVES
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
@@ -20,6 +22,7 @@ from .finding import Finding
 from .sides import MOST_VALUES, Sides
 from .suspect import find_suspects
 from .syntax import lines_behind
+from .tokens import change_of, undone_by
 from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
@@ -54,12 +57,14 @@ class Place:
 class Pointed:
     """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
 
+    mended: the Places of edits that each undo one of several named mistakes
     change: if it changes an argument, the line that does, and its number
     """
 
     place: Place | None = None
     suspects: tuple = ()
     sides: Sides | None = None
+    mended: tuple = ()
     change: tuple = ("", None)
 
 
@@ -109,7 +114,9 @@ def _place_in(trials, family, found, failed, wanted):
     wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
     sides = Sides(trials, family, found, wrong) if wrong else None
     suspects = find_suspects(sides) if sides else []
-    search = _Edits(trials, family, found, wanted, suspects)
+    cells = Cells(trials, [finding for finding in found if not finding.case.raises])
+    named = Cover(cells, is_alone=True).picked if cells.wrong else []
+    search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit, after = search.one_edit(found)
     if edit:
         said = about_numbers(edit, sides) or about(edit)
@@ -128,7 +135,25 @@ def _place_in(trials, family, found, failed, wanted):
         if places and second.kind not in MOVES:
             one, other = sorted(places, key=lambda place: place.line)
             return Pointed(replace(one, also=other))
-    return Pointed(suspects=tuple(suspects), sides=sides)
+    mended = _mended(trials, family, cells, suspects, named) if len(named) > 1 else ()
+    return Pointed(suspects=tuple(suspects), sides=sides, mended=mended)
+
+
+def _mended(trials, family, cells, suspects, named):
+    """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
+    places = {}
+    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
+    for one in named:
+        others = [h for h in named if h is not one]
+        expected = {n: cells.run(others, n)[0] for n in numbers}
+        expected = {n: results for n, results in expected.items() if results is not None}
+        found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
+        if any(found[n].wrong for n in expected):
+            search = _Edits(trials, family, found, [*expected], suspects, undone_by(trials, [one]), expected)
+            edit, _ = search.one_edit(found)
+            if edit:
+                places.setdefault(edit.node.lineno, _place(family, edit))
+    return tuple(places[line] for line in sorted(places))
 
 
 def _adds_to_result(edit):
@@ -168,9 +193,12 @@ def _holds(condition, edit):
 
 
 class _Edits:
-    """numbers: of the cases that must become right"""
+    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
+    expected: {number: the results that are right}, if they are others than the reference's
+    """
 
-    def __init__(self, trials, family, found, numbers, suspects):
+    def __init__(self, trials, family, found, numbers, suspects, undone=None, expected=None):
+        self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self.trials, self.family, self.numbers = trials, family, numbers
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         shown = [node for suspect in suspects for node in (suspect.node, *suspect.others)]
@@ -230,7 +258,7 @@ class _Edits:
             traced, seen = Traced(self.trials, self.family, MOST_VALUES), set()
             for number in range(len(self.found)):
                 results = traced.results(number)
-                if results is not None and all(map(close, results, self.trials.expected[number])):
+                if results is not None and all(map(close, results, self.expected[number])):
                     seen |= {bool(part) for value in traced.of.get(test, ()) for part in np.ravel(value)[:MOST_VALUES]}
             return len(seen) == 2
         finally:
@@ -260,7 +288,7 @@ class _Edits:
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             level = 0 if line in self.suspects else 1 if line < last or not last else 9
-            return line not in lines, edit.group + others.get(line, level)
+            return line not in lines, self._distance(edit), edit.group + others.get(line, level)
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
         for edit in sorted(edits, key=unlikeliness):
@@ -268,6 +296,14 @@ class _Edits:
                 return
             self._spend(1)
             yield edit
+
+    def _distance(self, edit):
+        """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
+        if not self.undone:
+            return 0
+        change = change_of(edit)
+        left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
+        return min(0, left - sum(map(abs, self.undone.values())))
 
     def _makes_right(self, edit):
         """Whether an edit makes every case right. One that makes some of the wrong results right, and no right one
@@ -345,7 +381,7 @@ class _Edits:
         tried = attempt(trials.exercise, answer, case, is_trial=not self._has_broken_rules)
         results = trials.results(case, tried)
         self._spend(_numbers_in(tried.output) / 10 / self._work)
-        return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
+        return Finding(trials.exercise, case, tried, results, self.expected[number], trials.shares[number])
 
 
 # --- what the student sees --------------------------------------------------------------------------------------------
