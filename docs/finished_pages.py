@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from transformer_np.cli import main
-from transformer_np.data import english_portuguese
+from transformer_np.data import english_portuguese, split_text
 from transformer_np.data.corpus import with_full_stops
 from transformer_np.inspection.explorer.finished import PAGES, finished_page
 from transformer_np.inspection.explorer.live import explore_live
@@ -32,8 +32,9 @@ def alice():
 
 
 def beginnings():
-    """The first words of forty paragraphs."""
-    found = [" ".join(paragraph.split()[:12]) for paragraph in alice() if paragraph.count(" ") > 20]
+    """The first words of forty paragraphs of the training part."""
+    read = split_text("\n\n".join(alice())).train.split("\n\n")
+    found = [" ".join(paragraph.split()[:12]) for paragraph in read if paragraph.count(" ") > 20]
     return found[:: len(found) // 40]
 
 

@@ -109,10 +109,16 @@ def test_code_of_a_docstring_is_code(conf):
     assert conf.as_rst(lines_of(F.layer_norm), 4)[2] == ".. code-block:: text"
 
 
-def test_links_to_code_lead_to_the_reference(conf):
-    source = ["[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"]
+def test_links_lead_to_the_reference_and_to_pages(conf):
+    links = "[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"
+    source = [f"{links} [a page](docs/gpt.html)"]
     conf.prepare(None, "SECURITY", source)
-    assert source == ["{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"]
+    links = "{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"
+    assert source == [f'{links} <a href="docs/gpt.html">a page</a>']
+    first = ["# Title\n\nText"]
+    conf.prepare(None, "README", first)
+    for page in ("docs/gpt.html", "docs/translator.html", f"{conf.TRY}/index.html"):
+        assert f'href="{page}"' in first[0]
 
 
 def test_broken_links_are_found(conf, tmp_path):

@@ -136,7 +136,7 @@ class Picture(Figure):
                 share = min(text.get_size() for text in drawn) / 72 / down
                 if share < SMALLEST:
                     raise ValueError(
-                        f"the words of this slide would have {share:.1%} of its height, and {SMALLEST:.1%} is the "
+                        f"the words of this slide would have {share:.2%} of its height, and {SMALLEST:.1%} is the "
                         "least that can be read from a distance: show less"
                     )
                 self.savefig(fname, bbox_inches=page)

@@ -15,7 +15,7 @@ from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
 from ...models import GPT, Bert, Llama, Transformer
 from ...pretrained import PretrainedTokenizer
-from .lessons import lessons_for
+from .lessons import lessons_for, texts
 from .page import Page, assemble
 from .pretrained import described
 from .weights import FORMATS, packed, rounded
@@ -31,7 +31,7 @@ STYLES = ("common.css", "live_page/page.css")
 FILES = (
     "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
     "steps_layers steps_ends diagram view_text view_changes view_effect view_similar view_heads view_residual "
-    "view_lens view_units view_training view_flow lessons main"
+    "view_training view_flow picture lessons stage address main"
 )
 SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
@@ -185,6 +185,7 @@ def _page(model, tokenizers, own, weights):
         "most": MOST_TOKENS,
         "excluded": _excluded(model, tokenizers[0]),
         "lessons": _lessons(model),
+        **texts(),
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
         **packed(arrays.values(), weights),
     }

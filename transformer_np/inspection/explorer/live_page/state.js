@@ -40,10 +40,11 @@ const state = {
   kind: KINDS.at(-1),
   layer: KINDS.at(-1).layers - 1,
   head: 0,
-  place: { source: 0, target: NEWEST }, // the chosen row
+  place: { source: 0, target: NEWEST, own: 0 }, // the chosen row; own: of a matrix whose rows are not words
   column: 0, // of the matrix that is open
   step: "weights", // the step of the computation that is open
   show: "value",
+  lines: "", // "head" or "all": attention as lines between words, of one head or of all
   numbers: false, // whether every cell of a wide matrix has its number
   target: null, // { row, id }: the word that the loss expects there, if it is not the next one of the text
   worked: null, // a step with the matrices of a lesson, in place of the one that is open
@@ -74,7 +75,8 @@ function take(typed) {
   const outside = seen.outside(text);
   if (!outside.length) return "";
   const count = `${seen.words.length.toLocaleString("en")} words`;
-  return `Expect mistakes: the model has seen ${count}, and not ${outside.map(quoted).join(", ")}.`;
+  const other = data.examples.length ? " “Another” types a text that it can read." : "";
+  return `Expect mistakes: the model has seen ${count}, listed below, and not ${outside.map(quoted).join(", ")}.${other}`;
 }
 
 const source = () => state.pieces.map(({ id }, t) => (state.masked.includes(t) ? MASK : id));
@@ -143,6 +145,7 @@ function teacherForced(run, changes) {
 }
 
 let running = 0;
+const waiting = []; // for the page to be drawn
 
 // Run the model and draw the page. A long text is written in sight, a step at a time, as long as nothing else is asked
 // for. known: the tokens that are there already
@@ -168,6 +171,7 @@ function run(known = state.fixed) {
     if (turn !== running) return;
     drawInside();
     document.documentElement.dataset.ready = turn;
+    for (const tell of waiting.splice(0)) tell();
   };
   document.documentElement.dataset.ready = "";
   go();
