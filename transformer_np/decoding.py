@@ -364,6 +364,7 @@ def generate(
     new tokens, so that all rows have the same length. With return_weights also the attention weights of every step, a
     list of {name of the attention: (B, H, T, S)}: with the cache, T is the prompt at the first step and 1 later.
     """
+    check_flag("return_weights", return_weights)
     steps = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
     if not return_weights:
         *_, ids = steps
