@@ -105,7 +105,7 @@ class Translator(Trained):
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
-        ids = self.src_tokenizer.encode(sentence)
+        ids = self.src_tokenizer.encode(self.seen.fold(sentence))
         if not ids:
             raise ValueError("the sentence is empty: there is nothing to translate")
         if len(ids) > self.model.config.max_len:
@@ -151,7 +151,7 @@ class Translator(Trained):
         with self.model.evaluating():
             self.model(src, np.array([[BOS, *ids]])[:, :longest])
         chosen = [*ids, EOS][:longest]  # (T,): <eos> last, unless cut off
-        return self.src_tokenizer.pieces(sentence), [self.tgt_tokenizer.token(i) for i in chosen]
+        return self.src_tokenizer.pieces(self.seen.fold(sentence)), [self.tgt_tokenizer.token(i) for i in chosen]
 
     def exact_match(self, pairs, batch_size=128):
         """The share of pairs whose greedy translation is the target as written, except for runs of white space, in
@@ -224,6 +224,10 @@ class TranslationTask(Task):
             return {name: kind.train(texts, min_count=2, lowercase=name == "source") for name, texts in sides}
         except ValueError as error:
             raise ValueError(f"the training pairs give no vocabulary: {error}") from None
+
+    def seen(self, options, split, tokenizers):
+        texts = ([source for source, _ in part] for part in (split.train, split.validation))
+        return data.Seen.of(*texts, tokenizers["source"])
 
     def setup(self, options, split, tokenizers):
         train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
