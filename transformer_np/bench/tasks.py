@@ -53,8 +53,10 @@ class Score:
 
 
 def score(task, seed=0, against_torch=False, **options):
-    """Train on a task  ->  its Score. options: those of `train translate` that are not the defaults; against PyTorch both
-    sides have Adam."""
+    """Train on a task  ->  its Score. Against PyTorch both sides have Adam.
+
+    options: those of `train translate` that are not the defaults
+    """
     options = {"optimizer": "adamw"} | options if against_torch else options
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.tsv"
