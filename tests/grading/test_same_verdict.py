@@ -15,8 +15,10 @@ from transformer_np.grading.sandbox.wire import HEADER
 from transformer_np.grading.sandbox.worker import try_case
 from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.checking import verdict_on
-from transformer_np.homework.judging.attempt import Crash, attempt, guarded
+from transformer_np.homework.guard import guarded
+from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.compare import as_results, close, wrong_structure
+from transformer_np.homework.judging.crash import Crash
 from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.limit import TimeLimit
 

@@ -10,14 +10,15 @@ from inspect import Parameter, signature
 import numpy as np
 import pytest
 
+
 from transformer_np import decoding
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
-from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
+from transformer_np.homework.guard import guarded
+from transformer_np.homework.judging.attempt import attempt, unwritten
 from transformer_np.homework.judging.cells import Cells
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
-from transformer_np.homework.judging.edited import EditsOfRight
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.example import smallest_call
 from transformer_np.homework.judging.family import Endless, without_huge_arrays

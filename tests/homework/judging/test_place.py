@@ -11,7 +11,6 @@ from transformer_np.homework import all_exercises, checking, submission
 from transformer_np.homework.judging import family, lines
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import MOST_ITEMS, Family
-from transformer_np.homework.judging.syntax import lines_behind
 from transformer_np.homework.judging.traced import kept, same
 
 PLAIN = """
@@ -607,11 +606,6 @@ def two_results(x, y, K):
     b = a / np.sqrt(K)
     c = a * y
     return b, c
-
-
-def test_lines_that_only_wrong_results_need_come_first():
-    first = two_results.__code__.co_firstlineno
-    assert lines_behind(Family(two_results), {1}) == {first + 1: 1, first + 2: 9, first + 3: 0}
 
 
 def test_a_factor_of_another_line_may_be_missing():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.homework.judging.attempt import UNSET
+from transformer_np.homework.guard import UNSET
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                order = _order(number, kind, node, parent, new, in_targets, of_shapes)
+                order = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -77,20 +77,25 @@ def edits_of(tree, without=()):
     yield from _moved(tree, without)
 
 
-def _order(number, kind, node, parent, new, in_targets, of_shapes):
+def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
     """When an edit is tried: after those with a smaller number."""
-    counter = node if isinstance(node, ast.AugAssign) else parent
-    if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
+    if _counts_up(node) or _counts_up(parent):
         return 3  # without a counter a mean, for example, is a sum
     if kind == "operator" and isinstance(getattr(node, "op", None), ast.Div) and not isinstance(new.op, ast.Mult):
         return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
     if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
         return 1.5  # x.shape[-1]: more often it is used where another size belongs
+    if kind == "name" and isinstance(node, ast.Assign) and node.targets[0].id in names.parameters:
+        return 0.5  # the array itself must change
     if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
         return 1.6
     if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
         return 1.2 if isinstance(parent, ast.AugAssign) else 1.8
     return number
+
+
+def _counts_up(node):
+    return isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant)
 
 
 def _same_edit(edit, names):
@@ -281,8 +286,9 @@ def _moved(tree, without):
                 last, at, behind = loop.body[-1], len(loop.body) - 1, lines[i + 1] if i + 1 < len(lines) else None
                 if at > 1 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
                     both = ast.If(ast.Constant(True), [loop, last], [])
-                    after = Edit("indentation", 0.3, loop, parent, field, i, both)
-                    yield Edit("indentation", 0.3, last, loop, "body", at, ast.Pass(), (after,))
+                    order = 3 if _counts_up(last) else 0.3
+                    after = Edit("indentation", order, loop, parent, field, i, both)
+                    yield Edit("indentation", order, last, loop, "body", at, ast.Pass(), (after,))
                 if behind is not None and not isinstance(behind, ast.FunctionDef | ast.Return):
                     both = ast.If(ast.Constant(True), [last, behind], [])
                     inside = Edit("indentation", 0.3, last, loop, "body", at, both)

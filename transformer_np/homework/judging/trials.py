@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .attempt import Attempt, attempt, crash_of, work_of
+from .attempt import Attempt, attempt, work_of
 from .compare import results_and_problem
+from .crash import crash_of
 from .ignored import ignored_arguments
 
 FEWEST = 40  # trials of a search

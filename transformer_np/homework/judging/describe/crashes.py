@@ -18,8 +18,6 @@ def about_crash(crash, case, inputs):
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
         return Hypothesis(name, crash.advice)
-    if crash.misplaced:
-        return Hypothesis("an argument that is refused", crash.misplaced)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     if of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
         raised += f" in {of_python[1]}"
@@ -31,9 +29,6 @@ def about_crash(crash, case, inputs):
         if nothing:
             text = f"In this case {listed(nothing)} is None. The answer must also work without it."
             return Hypothesis(f"{listed(nothing)} may be None", text)
-    if crash.kind in _OF_SHAPES and crash.empty:
-        name = "a slice to -0" if ":-0" in crash.empty else "a negative end of a slice"
-        return Hypothesis(name, " ".join([crash.empty, *_arguments(case, inputs)]))
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
