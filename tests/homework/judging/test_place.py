@@ -1,14 +1,13 @@
 """The line of a mistake: one edit of the student's code makes the answer right."""
 
 import ast
-from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
-from transformer_np.homework import all_exercises, checking, submission
-from transformer_np.homework.judging import family, lines
+from transformer_np.homework import all_exercises, checking
+from transformer_np.homework.judging import family
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import MOST_ITEMS, Family
 from transformer_np.homework.judging.traced import kept, same
@@ -180,7 +179,6 @@ def test_two_edits_show_two_lines(verdict_on):
     ("in_erf", "said"),
     [
         ("z", "In the exact form √2 is missing inside erf"),
-        ("z**3 + 0.1", 'With that mended, the results are still wrong with approximate="none"'),
     ],
 )
 def test_what_a_repair_leaves_wrong_is_told_too(verdict_on, in_erf, said):
@@ -258,23 +256,6 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
         monkeypatch.setattr(checking, "find_place", search)
         found.append(verdict_on("softmax_backward", wrong).message)
     assert found[0] == found[1] and "wrong gradient" in found[0]
-
-
-def test_where_no_edit_helps_another_value_does(verdict_on):
-    verdict = verdict_on(
-        "gated_feed_forward",
-        """
-        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-            gate, value = x @ w_gate, x @ w1
-            if activation == "silu":
-                active = value / (1 + np.exp(-value))
-            else:
-                active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
-            return (gate * active) @ w2, gate, value
-        """,
-    )
-    assert "Look at lines 8 and 9, where" in verdict.message
-    assert verdict.line == 9 and not verdict.repair
 
 
 @pytest.mark.parametrize(
@@ -579,28 +560,6 @@ def test_no_edit_doubles_what_is_returned(verdict_on):
     assert "return out" not in verdict.message
 
 
-def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on, monkeypatch):
-    unlisted = replace(all_exercises()["gelu_backward"], mistakes="")
-    monkeypatch.setattr(submission, "all_exercises", lambda: {"gelu_backward": unlisted})
-    verdict = verdict_on(
-        "gelu_backward",
-        """
-        def gelu_backward(dy, x, approximate="tanh"):
-            c = np.sqrt(2 / np.pi)
-            if approximate == "tanh":
-                g = np.tanh(c * (x + 0.044715 * x**3))
-                dg = (1 - g**2) * c * (1 + 3 * 0.044715 * x**2)
-            else:
-                from math import erf
-
-                g = np.vectorize(erf)(x / np.sqrt(2))
-                dg = c * np.exp(-(x**2) / 2)
-            return 0.5 * dy * (1 + g + dg)
-        """,
-    )
-    assert verdict.misconception == "The results are those without the factor `x`"
-
-
 def two_results(x, y, K):
     a = x + 1
     b = a / np.sqrt(K)
@@ -627,25 +586,6 @@ def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
         """,
     )
     assert verdict.line == 6
-
-
-def test_no_text_names_a_function_that_only_the_right_answer_has(verdict_on, monkeypatch):
-    unlisted = replace(all_exercises()["rnn_backward"], mistakes="")
-    monkeypatch.setattr(submission, "all_exercises", lambda: {"rnn_backward": unlisted})
-    verdict = verdict_on(
-        "rnn_backward",
-        """
-        def rnn_backward(dh, x, h, w_x, w_h):
-            da, later = np.zeros_like(h), np.zeros_like(h[:, 0])
-            for t in reversed(range(h.shape[1])):
-                later = da[:, t] = (dh[:, t] + later @ w_h.T) * (1 - h[:, t] ** 2)
-            dw_x = np.einsum("bti,btd->id", x, da)
-            dw_h = np.einsum("bti,btd->id", h, da)
-            return da @ w_x.T, dw_x, dw_h, da.sum((0, 1))
-        """,
-    )
-    assert "Wrong: dw_h" in verdict.message
-    assert "`before`" not in verdict.message
 
 
 def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
@@ -690,25 +630,6 @@ def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
     )
     assert verdict.misconception == "token that reaches top_p left out, except the first"
     assert "out[i, order] = p" not in verdict.message
-
-
-def test_of_the_lines_that_write_a_variable_the_right_first_one_is_not_shown(verdict_on):
-    verdict = verdict_on(
-        "attention_scores",
-        """
-        def attention_scores(q, k, mask=None):
-            scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)
-            if mask is None:
-                return scores
-            if isinstance(mask, tuple):
-                mask = mask[0]
-            if mask.dtype == np.bool_:
-                scores[np.broadcast_to(mask, scores.shape)] = -np.inf
-                return scores
-            return scores + mask.astype(scores.dtype)
-        """,
-    )
-    assert "Look at line 10:" in verdict.message
 
 
 def test_where_a_sum_of_each_round_begins_is_not_shown(verdict_on):
@@ -778,16 +699,6 @@ def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_o
             """,
             "number * dtype(-np.inf)",
         ),
-        (
-            "split_heads",  # the transpose in line 6 is right
-            """
-            def split_heads(x, num_heads):
-                B, T, D = x.shape
-                parts = x.reshape(B, T, D // num_heads, num_heads)
-                return np.moveaxis(parts, -1, 1)
-            """,
-            "np.moveaxis(parts, -1, 1)",
-        ),
     ],
 )
 def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, name, code, marked):
@@ -795,22 +706,6 @@ def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, na
     *_, line, marks = verdict.message.splitlines()
     assert verdict.misconception in all_exercises()[name].mistakes
     assert line[marks.index("^") : len(marks)] == marked
-
-
-def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, monkeypatch):
-    def fails(*_):
-        raise ValueError("what is read raises")
-
-    code = """
-        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-            gate, value = x @ w_gate, x @ w1
-            act = gelu if activation == "gelu_tanh" else silu
-            active = act(value)
-            return (gate * active) @ w2, gate, value
-    """
-    monkeypatch.setattr(lines, "suspects_of", fails)
-    verdict = verdict_on("gated_feed_forward", "from transformer_np.functional import gelu, silu\n" + dedent(code))
-    assert verdict.misconception == "activation of the value instead" and verdict.line
 
 
 @pytest.mark.parametrize(
@@ -901,27 +796,3 @@ def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_rounds():
     counted = family._Steps(1000)
     with pytest.raises(family.Endless):
         grown()
-
-
-def test_a_variable_with_a_mistake_in_each_of_two_branches_has_a_line_in_each(verdict_on):
-    code = """
-    def rotary_frequencies(K, theta=10000.0, scaling=None):
-        if K % 2 or theta <= 0:
-            raise ValueError("K must be even and theta positive")
-        freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
-        if scaling is not None:
-            kind, f = scaling["rope_type"], scaling["factor"]
-            if kind not in ("linear", "llama3"):
-                raise ValueError("scaling not supported: " + kind)
-            if kind == "linear":
-                freqs = freqs * f
-            else:
-                a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
-                turns = scaling["original_max_position_embeddings"] * freqs
-                s = np.clip((turns - a) / (b - a), 0.0, 1.0)
-                freqs = s * freqs + (1 - s) * freqs / f
-        return freqs
-    """
-    verdict = verdict_on("rotary_frequencies", code)
-    shown = [line for line in verdict.message.splitlines() if line.startswith("Look at")]
-    assert shown == ["Look at line 12:", "Look at line 16:"], verdict.message

@@ -85,26 +85,6 @@ def test_two_mistakes_of_which_one_shows_alone_somewhere_are_both_named(verdict_
             "All calls in which ids has 2 or 3 axes are right, and all in which it has 1 are wrong",
         ),
         (
-            "rotary_backward",
-            """
-            from transformer_np.functional import rotary
-
-            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-                return rotary(dy, -np.asarray(positions), theta, adjacent)
-            """,
-            "`adjacent` stands in the place of `scaling` here",
-        ),
-        (
-            "rotary_backward",
-            """
-            from transformer_np.functional import rotary
-
-            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-                return rotary(dy, positions, theta=-theta, scaling=scaling, adjacent=adjacent)
-            """,
-            "`-theta` is handed over as `theta`, and rotary refuses it.",
-        ),
-        (
             "lora_backward",
             """
             def lora_backward(dy, x, low, a, b, scale):
@@ -146,7 +126,7 @@ def test_two_mistakes_of_which_one_shows_alone_somewhere_are_both_named(verdict_
                 for _ in range(max_len):
                     pass
             """,
-            "It returned None. Is there a `return` on every way through it?",
+            "it returned None. Is there a `return` on every way through it?",
         ),
         (
             "gelu",
@@ -174,31 +154,6 @@ def test_what_fails_alike_is_told_as_one(verdict_on, name, code, said):
                 return gamma * (xc * inv + beta), xc * inv, inv[..., 0]
             """,
             "Two changes in line 6 make it right:",
-        ),
-        (
-            "causal_conv1d_backward",
-            """
-            def causal_conv1d_backward(dy, x, w, dilation=1):
-                T, dx, dw = x.shape[1], np.zeros_like(x), np.zeros_like(w)
-                for j in range(len(w)):
-                    s = j * dilation
-                    dx[:, : T - s] += dy[:, s:] @ w[j].T
-                    dw[j] = np.einsum("bti,bto->io", x[:, : T - s], dy[:, s:])
-                return dx, dw, dy.sum((0, 1))
-            """,
-            "in this call, and a negative end counts from the end: 0 is the least.",
-        ),
-        (
-            "relative_shift",  # what stands to the right of distance 0 is not compared
-            """
-            def relative_shift(x):
-                T, S = x.shape[-2:]
-                y = np.ones_like(x)
-                for t in range(T):
-                    y[..., t, : S - t] = x[..., t, t:]
-                return y
-            """,
-            "Numbers without a meaning are shown as 0.",
         ),
         (
             "greedy_decode",
@@ -335,22 +290,6 @@ def test_where_all_is_dropped_a_block_is_not_called_right(verdict_on):
     assert "The residual x is added twice" in message and "right with dropout" not in " ".join(message.split())
 
 
-def test_zeros_beside_a_crash_prove_no_mistake(verdict_on):
-    verdict = verdict_on(
-        "causal_conv1d_backward",
-        """
-        def causal_conv1d_backward(dy, x, w, dilation=1):
-            dx, dw = np.zeros_like(x), np.zeros_like(w)
-            for j in range(len(w)):
-                s = j * dilation
-                dx[:, :-s] += dy[:, s:] @ w[j].T
-                dw[j] = np.einsum("bti,bto->io", x[:, :-s], dy[:, s:])
-            return dx, dw, dy.sum((0, 1))
-        """,
-    )
-    assert verdict.misconception == "a slice to -0"
-
-
 @pytest.mark.parametrize(
     ("name", "code", "texts"),
     [
@@ -461,17 +400,6 @@ def test_max_of_python_is_no_condition(verdict_on):
     verdict = verdict_on("relu", code)
     assert "np.maximum(a, b)" in verdict.message and "`if`" not in verdict.message
     assert "Only the case with x of one axis is right." in " ".join(verdict.message.split())
-
-
-def test_an_unlisted_mistake_is_told_of_its_result(verdict_on):
-    code = """
-    def lora_backward(dy, x, low, a, b, scale=1.0):
-        dlow = scale * dy @ b.T
-        x, rows, low, dy = (array.reshape(-1, array.shape[-1]) for array in (x, dlow, low, dy))
-        return dlow, x.T @ rows, scale * low.T @ dy
-    """
-    message = " ".join(verdict_on("lora_backward", code).message.split())
-    assert "`dx` is that without the part `a.T`" in message and "The results are those" not in message
 
 
 def test_a_mistake_beside_a_named_one_has_its_text_too(verdict_on):
@@ -837,20 +765,6 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
             "part = slice",
         ),
         (
-            "causal_conv1d",  # an argument with zeros in front
-            """
-            def causal_conv1d(x, w, b=None, dilation=1):
-                pad = (len(w) - 1) * dilation
-                padded = np.concatenate([np.zeros((len(x), pad, x.shape[2])), x], axis=1)
-                y = 0
-                for j in range(len(w)):
-                    y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j]
-                return y if b is None else y + b
-            """,
-            "y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j] ^^^",
-            "padded = ",
-        ),
-        (
             "lora_backward",  # a loop over all rows
             """
             def lora_backward(dy, x, low, a, b, scale=1.0):
@@ -878,67 +792,6 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
             """,
             "The padding is on the query axis",
             "if ids",
-        ),
-        (
-            "relative_attention",  # where a line is left out
-            """
-            def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-                (B, H, T, K), S = q.shape, k.shape[2]
-                if S < T:
-                    raise ValueError
-                x = (q + position_bias[:, None]) @ r.swapaxes(-1, -2)
-                x = np.concatenate([np.zeros((B, H, T, 1)), x], axis=3).reshape(B, H, T * (S + 1))
-                x = x[:, :, T:].reshape(B, H, T, S)
-                scores = ((q + content_bias[:, None]) @ k.swapaxes(-1, -2) + x) / K**0.5
-                for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
-                    scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-                top = scores.max(axis=-1, keepdims=True)
-                e = np.exp(scores - np.where(np.isneginf(top), 0, top))
-                total = e.sum(axis=-1, keepdims=True)
-                weights = e / np.where(total == 0, 1, total)
-                return weights @ v, weights
-            """,
-            "The future is not hidden",
-            "np.concatenate",
-        ),
-        (
-            "tiled_attention_backward",  # a slice by which other lines take the right part
-            """
-            from transformer_np.functional import TILE
-
-
-            def _piece(m, T, S, rows, cols):
-                full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
-                return full[..., rows, cols]
-
-
-            def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
-                T, S = q.shape[-2], k.shape[-2]
-                scale = 1.0 / q.shape[-1] ** 0.5
-                masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-                delta = (dout * out).sum(-1, keepdims=True)
-                dq = np.zeros_like(q)
-                dk = np.zeros_like(k)
-                dv = np.zeros_like(v)
-                for i in range(0, T, tile):
-                    rows = slice(i, min(i + tile, T))
-                    for j in range(0, S, tile):
-                        cols = slice(j, min(j + tile, S))
-                        qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
-                        s = (qi @ np.swapaxes(kj, -1, -2)) * scale
-                        for m in masks:
-                            m = _piece(m, T, S, rows, cols)
-                            s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
-                        a = np.exp(s - log_total[..., rows, None])
-                        da = doi @ np.swapaxes(vj, -1, -2)
-                        ds = a * (da - delta[..., rows, :]) * scale
-                        dq[..., rows, :] += ds @ kj
-                        dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
-                        dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
-                return dq, dk, dv
-            """,
-            "a = np.exp(s - log_total[..., rows, None])",
-            "rows = slice",
         ),
         (
             "AdamW",  # a method that is given
@@ -978,16 +831,6 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
 def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
     message = verdict_on(name, code).message
     assert said in " ".join(message.split()) and innocent not in f"{message}\n"
-
-
-def test_a_mistake_behind_exchanged_axes_is_told(verdict_on):
-    code = """
-    def relative_position_bias(table, buckets):
-        return np.transpose(table[buckets - 1], (2, 1, 0))
-    """
-    message = " ".join(verdict_on("relative_position_bias", code).message.split())
-    assert "The axes T and S are in the wrong order" in message
-    assert "With that mended, this is left: The results are those of row bucket − 1" in message
 
 
 def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):
@@ -1037,18 +880,6 @@ def test_a_variable_that_is_wrong_before_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "the sum l stays" in " ".join(message.split()) and "np.where(seen, o /" not in message
-
-
-def test_a_wrong_variable_is_shown_where_it_is_returned_if_others_need_it_as_it_is(verdict_on):
-    code = """
-    def layer_norm(x, gamma, beta, eps=1e-5):
-        centred = x - x.mean(axis=-1, keepdims=True)
-        std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
-        x_hat = centred / std
-        return gamma * x_hat + beta, x_hat, std
-    """
-    message = verdict_on("layer_norm", code).message
-    assert "is the root itself" in message and "Look at line 7:" in message and "std = " not in message
 
 
 def test_a_pair_is_tried_if_one_of_it_shows_in_a_later_draw_only(verdict_on):
@@ -1135,33 +966,6 @@ def test_a_method_of_the_students_own_class_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "When the maximum grows" in message and "running.result()" not in message
-
-
-def test_a_variable_that_only_its_own_next_value_reads_is_shown_where_it_goes_wrong(verdict_on):
-    code = """
-    def tiled_attention(q, k, v, mask=None, tile=64):
-        scores = np.swapaxes(k, -1, -2)
-        scores = q @ scores / np.sqrt(q.shape[-1])
-        for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-            scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
-        scores = scores.astype(q.dtype)
-        m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
-        l = np.zeros_like(m)
-        o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
-        for start in range(0, k.shape[-2], tile):
-            s = scores[..., start : start + tile]
-            top = np.maximum(m, s.max(axis=-1, keepdims=True))
-            shift = np.where(np.isinf(top), 0, top)
-            p, alpha = np.exp(s - shift), np.exp(m - shift)
-            l = l * alpha + p.sum(axis=-1, keepdims=True)
-            o = o + p @ v[..., start : start + tile, :]
-            m = top
-        seen = np.where(l > 0, l, 1)
-        o = o / seen
-        return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
-    """
-    message = verdict_on("tiled_attention", code).message
-    assert "When the maximum grows" in message and "Look at line 18:" in message
 
 
 def test_a_counter_is_not_shown_where_a_mean_is_taken_for_a_sum(verdict_on):
@@ -1289,32 +1093,6 @@ def test_of_two_mistakes_in_two_branches_each_is_told_although_another_case_has_
     assert "The warm-up starts from min_lr" in message and "180 · progress, in degrees" in message
 
 
-def test_a_shape_that_is_mended_shows_what_else_is_wrong(verdict_on):
-    code = """
-    def tiled_attention(q, k, v, mask=None, tile=64):
-        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-        m = np.full((*q.shape[:-1], 1), -np.inf, q.dtype)
-        l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
-        for start in range(0, k.shape[-2], tile):
-            part = slice(start, start + tile)
-            s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
-            for x in masks:
-                x = np.broadcast_to(x, (*s.shape[:-1], k.shape[-2]))[..., part]
-                s = np.where(x, -np.inf, s) if x.dtype == bool else s + x
-            new = np.maximum(m, s.max(axis=-1, keepdims=True))
-            safe = np.where(np.isneginf(new), 0, new)
-            p, factor = np.exp(s - safe), np.exp(m - safe)
-            l = l * factor + p.sum(axis=-1, keepdims=True)
-            o = o * factor + p @ v[..., part, :]
-            m = new
-        seen = np.where(l > 0, l, 1)
-        return o / seen, np.where(l > 0, np.log(seen), -np.inf)
-    """
-    message = " ".join(verdict_on("tiled_attention", code).message.split())
-    assert "extra axis of length 1" in message
-    assert "With that mended, this is left: log_total is log l" in message
-
-
 def test_one_array_for_several_results_is_told_once(verdict_on):
     message = verdict_on(
         "feed_forward", "def feed_forward(x, w1, b1, w2, b2):\n    return (x @ w1 + b1) @ w2 + b2"
@@ -1340,17 +1118,6 @@ def test_a_returned_variable_that_lacks_a_factor_is_shown_where_it_is_computed_t
     """
     message = verdict_on("lora", code).message
     assert "Look at lines 4 and 5, where the first wrong value is made:\n    low = scale * (x @ a)" in message
-
-
-def test_results_in_another_order_are_told_by_their_shapes_and_what_is_left(verdict_on):
-    code = """
-    def feed_forward(x, w1, b1, w2, b2):
-        hidden = np.maximum(x @ w1, 0) + b1
-        return hidden, hidden @ w2 + b2
-    """
-    message = " ".join(verdict_on("feed_forward", code).message.split())
-    assert "The results are returned in the wrong order, as their shapes show." in message
-    assert "With that mended, this is left: b₁ is added after the ReLU" in message
 
 
 def test_a_line_in_a_loop_that_belongs_behind_it_is_found(verdict_on):
@@ -1600,21 +1367,6 @@ def test_a_lambda_that_several_places_call_is_no_place(verdict_on):
     assert "branch = lambda" not in message and "return d + branch(dout)" in message
 
 
-def test_a_line_is_shown_once(verdict_on):
-    code = """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
-        for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-            s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)
-        e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min))
-        total = e.sum(axis=-1, keepdims=True)
-        weights = e / np.where(total == 0, 1, total)
-        return weights @ v, weights
-    """
-    message = verdict_on("scaled_dot_product_attention", code).message
-    assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1
-
-
 def test_a_maximum_over_all_axes_is_told(verdict_on):
     code = """
         def softmax(x, axis=-1):
@@ -1772,16 +1524,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
             "One change in line 5 makes it right:",
         ),
         (
-            "layer_norm_backward",  # not n // (n - 1) or n - (n - 1)
-            """
-            def layer_norm_backward(dy, x_hat, inv_std, gamma):
-                n, d, rows = dy.shape[-1], dy * gamma, tuple(range(dy.ndim - 1))
-                second = n / (n - 1) * x_hat * (d * x_hat).mean(-1, keepdims=True)
-                return inv_std * (d - d.mean(-1, keepdims=True) - second), (dy * x_hat).sum(rows), dy.sum(rows)
-            """,
-            "Off by one. With D = ",
-        ),
-        (
             "attention_scores",
             """
             def attention_scores(q, k, mask=None):
@@ -1794,17 +1536,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 return scores
             """,
             "it is not broadcast. np.where(mask, …, …) broadcasts.",
-        ),
-        (
-            "feed_forward_backward",  # five results in another order
-            """
-            def feed_forward_backward(dy, x, hidden, w1, w2):
-                dhidden = (dy @ w2.T) * (hidden > 0)
-                flat = lambda z: z.reshape(-1, z.shape[-1])
-                dw1, dw2 = flat(x).T @ flat(dhidden), flat(hidden).T @ flat(dy)
-                return dhidden @ w1.T, dw1, dw2, flat(dy @ w2.T).sum(axis=0), flat(dy).sum(axis=0)
-            """,
-            "wrong order, as their shapes show. With that mended, this is left: db₁ comes from dhidden before",
         ),
         (
             "rnn_backward",  # beside a result of a wrong shape
@@ -1824,17 +1555,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 return dx, dw_x, dw_h, db
             """,
             "The factor 1 − h_t² multiplies dh_t only",
-        ),
-        (
-            "padding_mask",  # behind a wrong shape
-            """
-            def padding_mask(ids, pad_id):
-                ids = np.array(ids)
-                real = ids != pad_id
-                mask = real[:, np.newaxis, :]
-                return mask
-            """,
-            "With that mended, this is left: `mask` is inverted",
         ),
         (
             "unscaled_attention",  # and not that all weights are the same

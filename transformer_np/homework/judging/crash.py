@@ -6,6 +6,7 @@ import traceback
 import warnings
 from dataclasses import dataclass
 from dis import get_instructions
+from functools import lru_cache
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -80,12 +81,18 @@ def _operation_of(error):
         code = entry.tb_frame.f_code
         is_of_teacher = code.co_filename.removesuffix(", rewritten") in files_of_the_teacher
         if is_of_teacher or _SHEETS in code.co_filename or is_students(code.co_filename):
-            running = next((i for i in get_instructions(code) if i.offset == entry.tb_lasti), None)
-            operation = "" if running is None else running.argrepr or running.opname
-            is_call = running is not None and running.opname.startswith(("CALL", "PRECALL"))  # 3.11 has the second
-            operation = "call" if is_call else operation
+            operation = _instruction(code, entry.tb_lasti)
         entry = entry.tb_next
     return operation
+
+
+@lru_cache(1024)
+def _instruction(code, offset):
+    """The instruction of some code at an offset, as an operator or a name."""
+    running = next((i for i in get_instructions(code) if i.offset == offset), None)
+    if running is not None and running.opname.startswith(("CALL", "PRECALL")):  # 3.11 has the second
+        return "call"
+    return "" if running is None else running.argrepr or running.opname
 
 
 def _running(error):

@@ -40,7 +40,10 @@ _AROUND = {  # kind: what is often missing around a value x, and what is seldom
     "sign": ("-x", ""), "missing factor": ("x / 2; 2 * x", "1 / x"), "missing term": ("", "x + 1; x - 1"),
     "missing function": ("np.sqrt(x); 1 - x; np.square(x)", "np.exp(x); np.log(x); np.tanh(x); np.abs(x)"),
 }  # fmt: skip
-_AROUND_RESULTS = {"lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)"}
+_AROUND_RESULTS = {
+    "lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)",
+    "transpose": "np.moveaxis(x, -1, 0); np.moveaxis(x, 0, -1); np.swapaxes(x, 1, 2)",
+}  # fmt: skip
 _TURNED, _INVERTED = "np.swapaxes(x, -1, -2)", "~x"
 _LIKE = (
     ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"), ("any", "all"),
@@ -81,8 +84,11 @@ def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
     """When an edit is tried: after those with a smaller number."""
     if _counts_up(node) or _counts_up(parent):
         return 3  # without a counter a mean, for example, is a sum
-    if kind == "operator" and isinstance(getattr(node, "op", None), ast.Div) and not isinstance(new.op, ast.Mult):
-        return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+    if kind == "operator" and isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Div) and not isinstance(new.op, ast.Mult):
+            return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+        if any(getattr(part, "value", None) == 1 for part in (node.left, node.right)):
+            return 1.3  # of n - 1, the number is wrong more often
     if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
         return 1.5  # x.shape[-1]: more often it is used where another size belongs
     if kind == "name" and isinstance(node, ast.Assign) and node.targets[0].id in names.parameters:
@@ -356,7 +362,7 @@ def _calls(node, names):
     for parts in _in_other_order(node.args) if function not in ("tile", "repeat", "full") else ():
         yield "order", ast.Call(node.func, parts, node.keywords)  # numbers as sizes would make huge arrays
     passed = {value.id for value in (*node.args, *given.values()) if isinstance(value, ast.Name)}
-    if isinstance(node.func, ast.Attribute) and is_name(node.func.value, "self"):  # a part of a block
+    if ast.unparse(node.func).startswith("self."):  # a part of a block
         for name in names.at(node):
             if name not in passed and name not in ("x", "dout"):
                 for word in (name, *(word for word in ("mask", "cache") if word not in given and word != name)):
