@@ -14,7 +14,8 @@ from .syntax import Names, counts, expression, is_name, is_named_result, is_valu
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
-        "a + b": "a - b; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b", "a / b": "a * b; a // b; a - b",
+        "a + b": "a - b; b - a; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b",
+        "a / b": "a * b; a // b; a - b",
         "a // b": "a / b; a % b", "a % b": "a // b", "a @ b": "a * b", "a ** b": "a * b", "a | b": "a & b",
         "a & b": "a | b", "a and b": "a or b", "a or b": "a and b",
     },

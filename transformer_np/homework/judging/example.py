@@ -27,7 +27,9 @@ def smallest_call(found):
         row = index
     else:
         row = index[:-1]
-        name = f"{draw.name}[{', '.join(map(str, row))}]" if row else draw.name
+        begin = [slice(index[-1] - _NUMBERS // 2, None)] if index and index[-1] >= _NUMBERS else []
+        at = [*map(str, row), *(f"{part.start}:" for part in begin)]
+        name, row = f"{draw.name}[{', '.join(at)}]" if at else draw.name, (*row, *begin)
     shown = ([_written(array[row], digits) for array in (draw.expected, draw.actual)] for digits in (5, 9, 17))
     expected, got = next((two for two in shown if two[0] != two[1]), ("", ""))
     with_numbers, with_shapes = (_call(finding, given, most) for most in (_NUMBERS, 0))

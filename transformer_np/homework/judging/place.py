@@ -137,7 +137,7 @@ def _mended(trials, family, cells, suspects, named):
     numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
-        expected = {n: cells.run(others, n)[0] for n in numbers}
+        expected = {n: cells.run(others, n)[0] for n in numbers if cells.compatible(others)}
         expected = {n: results for n, results in expected.items() if results is not None}
         found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
         if any(found[n].wrong for n in expected):
@@ -166,7 +166,7 @@ class _Edits:
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_one = self._work + family.work_of_edit
         most = (_BESIDE if suspects else _EDITS) * of_one
-        self._allowed = max(_FEWEST * of_one, min(most, _WORK, trials.beside // 2))
+        self._allowed = max(_FEWEST * of_one, min(most, _WORK, trials.left // 2))
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""

@@ -55,7 +55,7 @@ def suspects_of(sides, names=()):
     made = [[place] for place in _made(sides, names)] if names and sides.trials.compatible(names) else []
     proven = _proven(sides, not names) if not made or len(names) == 1 else []
     both = [place for place in made if place[-1].lineno in {part.lineno for other in proven for part in other}]
-    chosen = both or made[: len(names)] or proven or _sole(sides)
+    chosen = (both or made)[: len(names)] or proven or _sole(sides)
     found = {}
     for places in chosen:
         first = sides.failed[0]

@@ -11,6 +11,7 @@ _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 def undone_by(trials, named):
     """The tokens that undo some mistakes in a right answer, {token: how many more}."""
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
+    listed = listed if trials.compatible(listed) else []
     ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
     right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
     undone = Counter(ignored)
