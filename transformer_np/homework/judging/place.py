@@ -206,9 +206,11 @@ class _Edits:
 
     def _distance(self, edit):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
-        if not self.undone or edit.kind in MOVES:
+        if self.undone is None or edit.kind in MOVES:
             return 0
         change = change_of(edit)
+        if not self.undone:  # only the order changes
+            return -1 if not any(change.values()) else 0
         left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
         return min(0, left - sum(map(abs, self.undone.values())))
 

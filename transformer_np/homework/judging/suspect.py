@@ -107,8 +107,10 @@ class _Replaced:
         for node, values in own.items():
             if node not in fine and len(values) < MOST_VALUES and all(map(is_data, values)):
                 if not is_new(node, values):
-                    inputs = inputs_of(sides.written_at(node, first, fine, shape), own)
-                    late = not all(n in fine for n in inputs)
+                    place = sides.written_at(node, first, fine, shape)
+                    names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
+                    counted = [n for n in names if all(type(value) is int for value in own[n])]
+                    late = not all(n in fine for n in (*inputs_of(place, own), *counted))
                     candidates += [(late, node)] if self.with_late or not late else []
         for late, node in sorted(candidates, key=lambda candidate: candidate[0]):  # the first wrong values come first
             for values, origins in alike(own[node], right, shape):

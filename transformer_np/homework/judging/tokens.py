@@ -9,7 +9,7 @@ _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
 def undone_by(trials, named):
-    """The tokens that undo some mistakes in a right answer, {token: how many more}."""
+    """The tokens that undo some mistakes in a right answer, {token: how many more}; None of no mistakes."""
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     listed = listed if trials.compatible(listed) else []
     ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
@@ -18,7 +18,7 @@ def undone_by(trials, named):
     for family, sign in ((right, 1), (wrong, -1)) if listed and right and wrong else ():
         for tree in family.trees.values():
             _count(undone, tree, sign)
-    return Counter({token: n for token, n in undone.items() if n})
+    return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
 
 
 def change_of(edit):
