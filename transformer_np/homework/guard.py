@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import sysconfig
+import traceback
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 
 _LIBRARY = Path(__file__).parents[1]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_PYTHON = (sysconfig.get_path("stdlib"), Path(os.__file__).parent)  # the second is a .zip file in a browser
+_PYTHON = (sysconfig.get_path("stdlib"), Path(traceback.__file__).parent)  # the second is a .zip file in a browser
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
 files_of_the_teacher = set()  # with exercises

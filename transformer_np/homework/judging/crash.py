@@ -76,14 +76,13 @@ def crash_of_trial(error):
 def _operation_of(error):
     """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
     another instruction of Python, or "call"."""
-    operation, entry = "", error.__traceback__
+    innermost, entry = None, error.__traceback__
     while entry is not None:
-        code = entry.tb_frame.f_code
-        is_of_teacher = code.co_filename.removesuffix(", rewritten") in files_of_the_teacher
-        if is_of_teacher or _SHEETS in code.co_filename or is_students(code.co_filename):
-            operation = _instruction(code, entry.tb_lasti)
+        file = entry.tb_frame.f_code.co_filename
+        is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
+        innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
         entry = entry.tb_next
-    return operation
+    return _instruction(innermost.tb_frame.f_code, innermost.tb_lasti) if innermost else ""
 
 
 @lru_cache(1024)
