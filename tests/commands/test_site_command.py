@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
 from in_a_tab import pyodide, run, served
 from shared import fails
 
+from transformer_np.cli import main
+from transformer_np.commands import site
 from transformer_np.notebooks import in_a_browser
 
 TEXT = """# A title
@@ -81,20 +83,26 @@ print(open("progress.json").read())
 """
 
 
-@pytest.fixture(scope="module")
-def site(browser, tmp_path_factory):
-    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
-    from transformer_np.cli import main
+def test_the_loader_of_both_kinds_of_workers():
+    for is_new, last in ((True, "export const loadPyodide"), (False, "self.loadPyodide")):
+        text = site._loader("1.2.3", {"ours": {"depends": []}}, is_new).decode()
+        assert "/v1.2.3/full/" in text.splitlines()[0] and text.splitlines()[-1].startswith(last)
 
-    folder, python = tmp_path_factory.mktemp("site") / "site", pyodide()
-    assert main(["site", "--out", str(folder), "--pyodide", str(python)]) == 0
-    with served(folder) as (address, _):
-        browser.get(f"{address}notebooks/index.html?path=02_self_attention.ipynb")
-        yield browser
+
+@pytest.mark.parametrize("copies", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_notebook_02_and_checks_in_jupyterlite(browser, tmp_path, monkeypatch, copies):
+    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
+    folder, python = tmp_path / "site", pyodide()
+    with served(python) as (elsewhere, _), served(tmp_path) as (address, _):
+        monkeypatch.setattr("transformer_np.support.pyodide.address", lambda version: elsewhere)
+        assert main(["site", "--out", str(folder), *(["--pyodide", str(python)] if copies else [])]) == 0
+        assert any(file.suffix == ".wasm" for file in folder.rglob("*")) == copies
+        browser.get(f"{address}site/notebooks/index.html?path=02_self_attention.ipynb")
+        _runs(browser)
         browser.get("about:blank")
 
 
-def test_notebook_02_and_checks_in_jupyterlite(site):
+def _runs(site):
     outputs = run(site, ALL_RUN)
     assert outputs.count("display_data") + outputs.count("execute_result") > 8
     assert set(outputs) <= {"stream", "display_data", "execute_result"}, outputs  # no error
