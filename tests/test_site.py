@@ -14,6 +14,7 @@ import pytest
 import transformer_np
 from transformer_np import functional as F
 from transformer_np import layers
+from transformer_np.homework import all_exercises
 from transformer_np.layers import MultiHeadAttention
 
 ROOT = Path(__file__).parent.parent
@@ -122,6 +123,14 @@ def test_links_to_code_lead_to_the_reference(conf):
     source = ["[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"]
     conf.prepare(None, "SECURITY", source)
     assert source == ["{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"]
+
+
+def test_try_it_beside_an_example(conf):
+    tried = [name for page in ROOT.glob("docs/*.md") for name in re.findall(r"<!-- try: (\w+) -->", page.read_text())]
+    assert len(tried) >= 3 and set(tried) <= all_exercises().keys()
+    source = ["An example.\n\n<!-- try: softmax -->\n"]
+    conf.prepare(None, "docs/homework", source)
+    assert '<a href="../homework-page/index.html?softmax">' in source[0] and "<!--" not in source[0]
 
 
 def test_broken_links_are_found(conf, tmp_path):
