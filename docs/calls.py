@@ -162,7 +162,7 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "Muon": {"model": _GPT, "parameters": "model.parameters()", "matrices": "training.in_blocks(model)"},
         "in_blocks": {"model": _GPT, SHOWN: "[name for name, p in model.named_parameters() if result(p)][:4]"},
         "orthogonalised": {
-            "g": "np.diag([2.0, 1.0, 0.1])", "iterations": "5", SHOWN: "np.linalg.svd(result)[1].round(1)",
+            "g": "np.diag([2.0, 1.0, 0.1])", SHOWN: "np.linalg.svd(result)[1].round(1)",
         },
         "is_matrix": {"parameter": "module.Parameter(np.zeros((2, 3)))", SHOWN: "result"},
         "load_checkpoint": {

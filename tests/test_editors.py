@@ -1,6 +1,6 @@
 """What an editor knows about the package: types, completions and docstrings, for the code of the documentation."""
 
-import importlib
+import ast
 import json
 import re
 import shutil
@@ -18,11 +18,13 @@ PAGES = ("README.md", "docs/homework.md", "docs/looking-inside.md", "docs/pretra
 FIRST = "import transformer_np\nfrom transformer_np import Transformer, TransformerConfig, functional as F, models\n"
 
 
-def test_the_stubs_are_current(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    for file, text in importlib.import_module("make_stubs").stubs().items():
-        assert file.read_text(encoding="utf-8") == text, "run python tests/make_stubs.py"
-    assert (Path(transformer_np.__file__).parent / "py.typed").exists()
+def test_the_stub_has_every_name_with_its_home():
+    package = Path(transformer_np.__file__).parent
+    stub = ast.parse((package / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    found = {name.asname: node.module for node in imports for name in node.names if name.name == name.asname}
+    assert found == dict.fromkeys(transformer_np._MODULES) | transformer_np._HOMES
+    assert (package / "py.typed").exists()
 
 
 # --- Jedi: Jupyter, IPython, many editors ----------------------------------------------------------------------------
@@ -52,8 +54,8 @@ def test_completion_knows_a_model():
 @pytest.mark.parametrize(
     ("code", "signature"),
     [
-        ("F.softmax(", "softmax(x: ArrayLike, axis: int=-1) -> np.ndarray"),
-        ("F.linear(", "linear(x: ArrayLike, w: ArrayLike, b: ArrayLike | None=None) -> np.ndarray"),
+        ("F.softmax(", "softmax(x, axis=-1)"),
+        ("F.linear(", "linear(x, w, b=None)"),
         ("Transformer(", "Transformer(config: TransformerConfig)"),
     ],
 )
@@ -94,8 +96,8 @@ def pyright(folder, **files):
 
 
 TYPES = {
-    "F.softmax([[1.0]])": "ndarray", "F.layer_norm": "tuple[ndarray",
-    "F.attention_scores(1.0, 2.0, mask=None)": "ndarray", "model": "Transformer", "model.encoder[0]": "EncoderBlock",
+    "F.softmax": "axis: int = -1", "F.cross_entropy([1.0], [0])": "tuple[float", "model": "Transformer",
+    "model.encoder[0]": "EncoderBlock",
     "model.eval()": "Transformer", "model.parameters()": "list[Parameter]",
     "transformer_np.Adam(model.parameters())": "Adam", "transformer_np.plots.attention": "Picture",
 }  # fmt: skip

@@ -112,6 +112,19 @@ def test_the_cache_changes_nothing(model, dtype, length):
     assert np.array_equal(with_cache, without)
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_the_weights_of_all_steps_are_those_of_the_whole_text(model, use_cache):
+    ids, steps = generate(model, [[1, 2, 3], [4, 2, 5]], 4, temperature=0, use_cache=use_cache, return_weights=True)
+    assert np.array_equal(ids, generate(model, [[1, 2, 3], [4, 2, 5]], 4, temperature=0))
+    model.eval()(ids[:, :-1])
+    assert len(steps) == 4 and len(steps[0]) == len(model.blocks)
+    for i, block in enumerate(model.blocks):
+        for end, weights in enumerate((step[f"blocks.{i}.attention"] for step in steps), 3):
+            assert weights.shape[2] == (1 if use_cache and end > 3 else end)
+            whole = block.attention.weights[:, :, end - weights.shape[2] : end, :end]
+            np.testing.assert_allclose(weights, whole, rtol=1e-4, atol=1e-6)
+
+
 def test_the_same_seed_the_same_text(model):
     texts = [generate(model, PROMPT, 20, temperature=2.0, rng=seed).tolist() for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]

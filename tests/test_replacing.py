@@ -12,10 +12,10 @@ from transformer_np.layers import FeedForward, MultiHeadAttention, WindowAttenti
 NAMES = ["Transformer", "GPT", "Llama", "Bert", "T5", "TransformerXL"]
 
 
-def model_and_inputs(name):
+def model_and_inputs(name, **options):
     """A model with large random parameters, and ids for it."""
     dropout = {} if name in ("GPT", "Llama") else {"dropout": 0.0}
-    model, rng = small_model(name, dtype="float64", **dropout), np.random.default_rng(7)
+    model, rng = small_model(name, dtype="float64", **dropout, **options), np.random.default_rng(7)
     for parameter in model.parameters():
         parameter.data = rng.normal(size=parameter.shape) * (0.6 if parameter.data.ndim > 1 else 1)
     ids = rng.integers(3, 11, (2, 5))
@@ -71,10 +71,11 @@ def check_replaced(model, inputs, name, rng, is_constant):
 
     def changed(array):
         numbers = drawn.setdefault("factors", rng.uniform(0.2, 1.8, size=array.shape))
-        return numbers if is_constant else np.sin(array) * numbers
+        hidden = array == -np.inf  # a score
+        return numbers if is_constant else np.where(hidden, array, np.sin(np.where(hidden, 0, array)) * numbers)
 
     def slope(dnew, array):
-        return dnew * np.cos(array) * drawn["factors"]
+        return dnew * np.cos(np.where(array == -np.inf, 0, array)) * drawn["factors"]
 
     with model.replacing(name, changed, None if is_constant else slope):
         assert not np.allclose(logits_of(model, inputs), plain), name
@@ -101,10 +102,93 @@ def test_gradients_with_every_value_replaced(name, is_constant, rng):
         check_replaced(model, inputs, value, rng, is_constant)
 
 
+def parts_of(model):
+    """[(the path of a sub-layer, of its Add & Norm), …] in order, of each stack."""
+    blocks = [(path, module) for path, module in model.named_modules() if hasattr(module, "sublayers")]
+    return [
+        (f"{path}.{name}", f"{path}.add_norm{i}") for path, block in blocks for i, name in enumerate(block.sublayers, 1)
+    ]
+
+
+READ = ["Transformer", "Transformer, pre-norm", "GPT", "GPT, window", "Llama", "Bert", "T5", "TransformerXL"]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_the_names_for_readers(name, rng):
+    """The residual path, the scores and what each head writes: they fit together, are there with eval(keep=True)
+    alone, and change nothing where they are replaced by themselves."""
+    options = {"pre-norm": {"norm_first": True}, "window": {"window": 2}}.get(name.partition(", ")[2], {})
+    model, inputs = model_and_inputs(name.partition(",")[0], **options)
+    model.train()
+    logits_of(model, inputs)
+    names = ("residual_before", "written", "residual_after", "scores")
+    assert not [value for value in model.intermediates() if value.endswith(names)]
+    plain = logits_of(model.eval(keep=True), inputs).copy()
+    values, modules, stream = model.intermediates(), dict(model.named_modules()), {}
+    near = {"rtol": 1e-10, "atol": 1e-10 * np.abs(plain).max()}
+    for part, around in parts_of(model):
+        before, wrote, after = (values[f"{around}.{value}"] for value in names[:3])
+        np.testing.assert_array_equal(before + wrote, after)
+        stack, norm = part.partition(".")[0], modules[around].norm
+        np.testing.assert_allclose(before, stream.get(stack, before), **near)
+        stream[stack] = after if modules[around].norm_first else norm(after)
+        if "attention" in part:
+            scores, weights, heads = (values[f"{part}.{value}"] for value in ("scores", "weights", "written"))
+            np.testing.assert_allclose(F.softmax(scores), weights, **near)
+            bias = 0 if modules[part].b_o is None else modules[part].b_o.data
+            assert heads.shape == (*weights.shape[:3], before.shape[-1])
+            np.testing.assert_allclose(heads.sum(axis=1) + bias, wrote, **near)
+    for value in [value for value in values if value.endswith(names)]:
+        with model.replacing(value, lambda array: array):
+            np.testing.assert_array_equal(logits_of(model, inputs), plain, err_msg=value)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_follows_from_a_name_for_readers(name, rng):
+    """Replaced, they change the output as a computation by hand says."""
+    options = {"pre-norm": {"norm_first": True}, "window": {"window": 2}}.get(name.partition(", ")[2], {})
+    model, inputs = model_and_inputs(name.partition(",")[0], **options)
+    plain = logits_of(model.eval(keep=True), inputs).copy()
+    values, modules, (part, around) = model.intermediates(), dict(model.named_modules()), parts_of(model)[-2]
+    near, width = {"rtol": 1e-9, "atol": 1e-9 * np.abs(plain).max()}, modules[part].d_head
+
+    def with_value(name, function):
+        with model.replacing(name, function):
+            return logits_of(model, inputs).copy()
+
+    def second_off(heads):
+        heads[:, 1] = 0
+        return heads
+
+    def second_concat_off(concat):
+        concat[..., width : 2 * width] = 0
+        return concat
+
+    without = with_value(f"{part}.written", second_off)
+    np.testing.assert_allclose(without, with_value(f"{part}.concat", second_concat_off), **near)
+    assert not np.allclose(without, plain)
+    seen = values[f"{part}.scores"] > -np.inf
+    flat = with_value(f"{part}.scores", lambda scores: np.where(seen, 3.0, scores))
+    np.testing.assert_allclose(
+        flat, with_value(f"{part}.weights", lambda _: seen / seen.sum(axis=-1, keepdims=True)), **near
+    )
+    off = with_value(part, np.zeros_like)
+    for value in ("written", "residual_after"):
+        changed = with_value(f"{around}.{value}", lambda array: array - values[f"{around}.written"])
+        np.testing.assert_allclose(changed, off, **near)
+    other = rng.normal(size=values[f"{around}.written"].shape)
+    moved = other if modules[around].norm_first else modules[around].norm(other)
+    following = f"{around[:-1]}{int(around[-1]) + 1}.residual_before"
+    changed = with_value(f"{around}.residual_after", lambda _: other)
+    np.testing.assert_allclose(changed, with_value(following, lambda _: moved), **near)
+
+
 @pytest.mark.parametrize(
     ("layer", "value"),
     [
         (lambda: WindowAttention(6, 2, window=1, rng=1), "weights"),
+        (lambda: WindowAttention(6, 2, window=1, causal=True, rng=1), "scores"),
+        (lambda: WindowAttention(6, 2, window=1, rng=1), "written"),
         (lambda: WindowAttention(6, 2, window=1, rng=1), "k"),
         (lambda: FeedForward(6, 5, "gelu", rng=1), "hidden"),
         (lambda: FeedForward(6, 5, "relu", bias=False, rng=1), "before"),
@@ -112,10 +196,14 @@ def test_gradients_with_every_value_replaced(name, is_constant, rng):
 )
 def test_check_gradients_of_a_layer_inside(layer, value, rng):
     layer, x = layer(), rng.normal(size=(2, 4, 6))
-    with layer.replacing(value, np.sin, lambda dnew, old: dnew * np.cos(old)):
+
+    def changed(old):
+        return np.where(old == -np.inf, old, np.sin(np.where(old == -np.inf, 0, old)))
+
+    with layer.replacing(value, changed, lambda dnew, old: dnew * np.cos(np.where(old == -np.inf, 0, old))):
         report = check_gradients(layer, x)
         assert report.passed, report
-    with layer.replacing(value, np.sin, lambda dnew, old: dnew):
+    with layer.replacing(value, changed, lambda dnew, old: dnew):
         assert not check_gradients(layer, x).passed
     assert check_gradients(layer, x).passed and "forward" not in vars(layer)
 

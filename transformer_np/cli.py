@@ -70,9 +70,10 @@ def _meant(text, known):
 
 
 @cache
-def build_parser(only=None):
+def build_parser(only=None, kind=None):
     """The parser of all commands. With `only`, just this command has its arguments, and the others have their names:
-    to read a command's arguments takes as long as to load its part of the package."""
+    to read a command's arguments takes as long as to load its part of the package. kind: the same for a kind of train
+    """
     parser = Parser(
         prog="transformer-np",
         description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
@@ -82,7 +83,8 @@ def build_parser(only=None):
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         if only in (None, name):
-            import_module(f".commands.{name}", __package__).add_parser(subparsers)
+            own = (kind,) if only == name == "train" else ()
+            import_module(f".commands.{name}", __package__).add_parser(subparsers, *own)
         else:
             subparsers.add_parser(name, help=summary)
     return parser
@@ -99,7 +101,7 @@ def main(argv=None):
     try:
         argv = sys.argv[1:] if argv is None else argv
         _check_not_empty(argv)
-        parser = build_parser(argv[0] if argv else "")
+        parser = build_parser(*[*argv, "", ""][:2])
         if not argv:
             parser.print_help()
             return DONE

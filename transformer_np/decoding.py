@@ -319,9 +319,9 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         temperature = 0
     if temperature > 0 and top_k is None and top_p is None:  # no ranking needed
         return F.softmax(logits / temperature)
-    order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
     if temperature == 0:
-        top_k, temperature = 1, 1.0
+        return (logits.argmax(axis=-1)[..., None] == np.arange(logits.shape[-1])).astype(logits.dtype)
+    order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
     ranked = F.softmax(np.take_along_axis(logits, order, axis=-1) / temperature)
     if top_k is not None:
         ranked[..., top_k:] = 0
@@ -346,6 +346,7 @@ def generate(
     use_cache=True,
     stop_ids=(),
     pad_id=0,
+    return_weights=False,
 ):
     """Continue a text: draw one token after another from the predictions of a decoder-only model.
 
@@ -360,10 +361,20 @@ def generate(
     continues with its memory.
 
     ->  ids (B, longest prompt + max_new_tokens), or fewer columns if all rows finished early. Shorter prompts get more
-    new tokens, so that all rows have the same length.
+    new tokens, so that all rows have the same length. With return_weights also the attention weights of every step, a
+    list of {name of the attention: (B, H, T, S)}: with the cache, T is the prompt at the first step and 1 later.
     """
-    *_, ids = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
-    return ids
+    check_flag("return_weights", return_weights)
+    steps = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
+    if not return_weights:
+        *_, ids = steps
+        return ids
+    ids, weights = next(steps), []
+    for longer in steps:
+        attentions = [(path, module) for path, module in model.named_modules() if "weights" in module.replaceable()]
+        ids = longer
+        weights.append({path: attention.weights for path, attention in attentions})
+    return ids, weights
 
 
 def generate_steps(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -174,6 +174,16 @@ class Module:
                     self.__dict__.setdefault("_kept", {})[name] = arrays[name]
         return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()), None)
 
+    def show(self, **arrays):
+        """`keep` for values that only a reader needs  ->  the arrays, as `keep`
+
+        They are kept with eval(keep=True) alone, so that training pays nothing. A `partial` instead of an array is
+        computed when `intermediates` reads it.
+        """
+        if self._changes or (self.keeping and not self.training):
+            return self.keep(**arrays)
+        return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()))
+
     def gradient(self, **arrays):
         """The gradients of `taps`, by name  ->  the same, one or a tuple; of an array that `replacing` has changed, the
         gradient of the old one."""
@@ -198,15 +208,17 @@ class Module:
     def intermediates(self) -> dict[str, np.ndarray]:
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
-        eval() keeps the attention weights only; eval(keep=True) keeps everything. The weights of long sequences are
-        included only with eval(keep=True); otherwise read the layer's `weights`.
+        eval() keeps the attention weights only; train() also keeps what the backward pass needs; eval(keep=True) keeps
+        everything. The weights of long sequences, the scores before the softmax, what each head has written and the
+        residual path are included only with eval(keep=True); otherwise read the layer's `weights`.
         """
-        return {
-            f"{path}.{name}" if path else name: array
-            for path, module in self.named_modules()
-            for name, array in module._kept.items()
-            if isinstance(array, np.ndarray)
-        }
+        found = {}
+        for path, module in self.named_modules():
+            for name, array in module._kept.items():
+                array = array() if isinstance(array, partial) else array
+                if isinstance(array, np.ndarray):
+                    found[f"{path}.{name}" if path else name] = array
+        return found
 
     def replaceable(self) -> dict[str, Place]:
         """The values inside this module, besides its output, that `replacing` can change: {name: place}."""

@@ -80,7 +80,23 @@ def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tm
 @pytest.mark.long
 def test_a_time_that_is_over_before_the_first_input():
     for seconds in (1e-6, 1e-5, 1e-4):
-        assert check("relu", lambda x: x, time_limit=seconds, quiet=True).outcome in ("crashed", "wrong")
+        assert check("relu", lambda x: x, time_limit=seconds, quiet=True).outcome in ("crashed", "wrong value")
+
+
+def test_a_time_that_is_over_while_the_limit_is_set_or_taken_back():
+    import signal
+
+    before = signal.getsignal(signal.SIGALRM)
+    for seconds in np.geomspace(1e-6, 3e-4, 500):
+        try:
+            with TimeLimit(seconds)("it"):
+                sum(range(100))
+        except Stopped:
+            pass
+        left = signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        assert left == ((0, 0), before)
 
 
 def test_in_another_thread_too(tmp_path):

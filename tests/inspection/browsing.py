@@ -1,10 +1,12 @@
 """What a test does with a page in the browser."""
 
-import re
+import numpy as np
 
 
 def opened(browser, path, make=None):
     resize(browser, 1280)
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}  # a transition would hide what is already drawn
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [still]})
     browser.get(path.as_uri())
     yield (make or Page)(browser)
     assert browser.get_log("browser") == []
@@ -91,11 +93,6 @@ class LivePage(Page):
             self.open(name)
             yield name
 
-    @property
-    def has_matrix(self):
-        """Whether the open step shows a matrix."""
-        return self.read("document.getElementById('panel-matrices').checkVisibility()")
-
     def words_of(self, css):
         """The texts of all these elements, in one question to the browser."""
         script = "return [...document.querySelectorAll(arguments[0])].map((element) => element.innerText.trim())"
@@ -105,11 +102,11 @@ class LivePage(Page):
         return self.browser.execute_script(f"return {script}", *arguments)
 
     def at(self, row, column):
-        """Choose a cell of the matrix that is open  ->  the number that is said to be in it."""
-        text = self.wait("ready", CLICK_CELL, row, column, then="document.getElementById('cell').innerText")
-        if "∂L/∂" in text:
-            return float(re.search(r" = (\S+):", text)[1].replace("−", "-"))
-        return number(re.findall(r"−?[\d.]+", text)[-1])
+        """Choose a cell of the matrix that is open  ->  the number that is drawn in it."""
+        then = "(({ matrix, picked }) => [matrix.at(picked.row, picked.column), picked])(live.drawn())"
+        found, picked = self.wait("ready", CLICK_CELL, row, column, then=then)
+        assert picked == {"row": row, "column": column}
+        return -np.inf if found is None else found
 
     @property
     def output(self):
@@ -123,11 +120,3 @@ class LivePage(Page):
     @property
     def changes(self):
         return self.words_of("#change-list li")
-
-    def numbers(self, table):
-        """The second column of a table."""
-        return [*map(number, self.words_of(f"#{table} tbody td:nth-child(2)"))]
-
-
-def number(text):
-    return float(text.replace("−", "-"))

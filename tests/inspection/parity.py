@@ -7,7 +7,6 @@ import numpy as np
 from browsing import LivePage
 
 from transformer_np import functional as F
-from transformer_np.masks import causal_mask
 from transformer_np.models import Bert, Transformer
 
 PACKED = """
@@ -66,7 +65,7 @@ SEPARATOR = 3  # [SEP] of the tests' tokenizers
 
 
 def numbers_in_numpy(model, *ids):
-    """{name: array} of every intermediate, every module's output under its name with ".out", and the masked scores."""
+    """{name: array} of every intermediate, and every module's output under its name with ".out"."""
     outputs = {}
 
     def noting(path, forward):
@@ -87,12 +86,6 @@ def numbers_in_numpy(model, *ids):
         for _, module in model.named_modules():
             vars(module).pop("forward", None)
     found = model.intermediates() | outputs
-    for name in [name for name in found if name.endswith(".weights")]:
-        path = name.removesuffix("weights")
-        sees_all = isinstance(model, Bert) or "encoder" in path or "cross" in path
-        mask = None if sees_all else causal_mask(found[name].shape[2])
-        k = F.repeat_heads(found[f"{path}k"], found[f"{path}q"].shape[1] // found[f"{path}k"].shape[1])
-        found[f"{path}scores"] = F.attention_scores(found[f"{path}q"], k, mask)
     return {name: array[0] for name, array in found.items() if array.dtype.kind == "f" and array.ndim > 2}
 
 
@@ -105,7 +98,8 @@ def largest_difference(browser, model, source, given):
             page[there] = page[here]
     missing = expected.keys() - page.keys()  # the slope of an activation is for the backward pass
     unused = ("dropout", "mlm_head.output.out", "pooler.hidden", "pooler.share")
-    assert all(name.startswith(unused) or "dropout" in name or name.endswith(".slope") for name in missing), missing
+    others = (".slope", ".written", ".residual_before", ".residual_after")
+    assert all(name.startswith(unused) or "dropout" in name or name.endswith(others) for name in missing), missing
     worst = 0
     for name in page.keys() & expected.keys():
         seen = ~np.isneginf(expected[name])

@@ -53,6 +53,15 @@ def test_gradients(model, rng):
     assert len(report.entries) == len(model.learned())
 
 
+def test_gradients_where_what_each_head_writes_is_replaced(model, rng):
+    randomise(add_lora(model, 2, rng=0), rng)
+    target = OutputOf(model, "classify") if isinstance(model, Bert) else model
+    with model.replacing("blocks.1.attention.written", lambda old: 0.5 * old, lambda dnew, old: 0.5 * dnew):
+        assert check_gradients(target, IDS, max_entries=3, tolerance=1e-5).passed
+    with model.replacing("blocks.1.attention.written", lambda old: 0.5 * old, lambda dnew, old: dnew):
+        assert not check_gradients(target, IDS, max_entries=3, tolerance=1e-5).passed
+
+
 def test_only_the_upper_blocks(model):
     add_lora(model, 2, rng=0, first=1)
     assert all(name.startswith("blocks.1.") for name in model.learned())

@@ -3,24 +3,28 @@ import sys
 from dataclasses import fields
 from typing import get_args
 
-from .. import tasks
-from ..tasks import runs
-from ..tasks.task import SAVE_SECONDS
-from ..training.mpi import MPITeam, launched_by_mpi
+from ..tasks import TASKS, task_of
 from . import add_command, add_quiet, number_above_0, number_of_workers, positive_number
 
 
-def add_parser(subparsers):
+def add_parser(subparsers, only=None):
+    """only: the kind whose flags are added, because to read a kind's options takes as long as to load its models"""
     example = "example: transformer-np train translate --pairs por.txt --out runs/tatoeba"
     parser = subparsers.add_parser("train", help="train a model", description="Train a model.", epilog=example)
     kinds = parser.add_subparsers(metavar="KIND", required=True)
-    for task in tasks.all_tasks():
-        _add_kind(kinds, task)
+    for kind, (_, summary) in TASKS.items():
+        if only in (None, kind):
+            _add_kind(kinds, kind, summary)
+        else:
+            kinds.add_parser(kind, help=summary)
 
 
-def _add_kind(kinds, task):
+def _add_kind(kinds, kind, summary):
     """A sub-command with a flag for every option of the task."""
-    parser = add_command(kinds, task.kind, run, task.example, task.summary)
+    from ..tasks.task import SAVE_SECONDS
+
+    task = task_of(kind)
+    parser = add_command(kinds, kind, run, task.example, summary)
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
@@ -70,6 +74,9 @@ def _add_kind(kinds, task):
 
 
 def run(args):
+    from ..tasks import runs
+    from ..training.mpi import MPITeam, launched_by_mpi
+
     workers = args.workers or (None if args.resume else "auto")
     if launched_by_mpi():
         workers = MPITeam()

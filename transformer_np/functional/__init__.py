@@ -6,10 +6,25 @@ convolution), `window` and `tiled` (long sequences). `fast` and `special` hold n
 called as F.name.
 """
 
+# ruff: noqa: F403
 import sys
 from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
 
 from . import activations, comparison, core, grouped, lora, rotary, t5, tiled, transformer_xl, window, word2vec
+
+if TYPE_CHECKING:  # editors do not follow the `update` below
+    from .activations import *
+    from .comparison import *
+    from .core import *
+    from .grouped import *
+    from .lora import *
+    from .rotary import *
+    from .t5 import *
+    from .tiled import *
+    from .transformer_xl import *
+    from .window import *
+    from .word2vec import *
 
 TILE = tiled.TILE
 FUNCTIONS = MappingProxyType(  # of this package, whatever is swapped for them later

@@ -128,6 +128,19 @@ def alibi_bias(num_heads, T, S=None, dtype=np.float32):
     return -slopes[:, None, None] * distances
 
 
+@shapes(q="B H T K", k="B H S K", bias="H T S")
+def unscaled_scores(q, k, bias=None, mask=None):
+    """Score how well each query fits each key as in T5: Q Kᵀ + bias, with the mask applied (Raffel et al. 2020, §2.1).
+
+    q (B, H, T, K), k (B, H, S, K), bias (H, T, S) or None, mask broadcastable to (B, H, T, S)  ->  scores (B, H, T, S)
+    """
+    scores = q @ k.swapaxes(-1, -2)  # (B, H, T, S)
+    if bias is not None:
+        scores += bias
+    hide(scores, as_masks(mask, scores.shape))
+    return scores
+
+
 @shapes(q="B H T K", k="B H S K", v="B H S K_v", bias="H T S")
 def unscaled_attention(q, k, v, bias=None, mask=None):
     """Attention as in T5: no 1/√d_k, and a bias on the scores, the same for the whole batch (Raffel et al. 2020, §2.1).
@@ -140,11 +153,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
     Training works without the scale because the initial weights include it: W_q starts smaller by 1/√d_k, so the scores
     also start with variance 1, and Adam's step does not depend on the size of a gradient.
     """
-    scores = q @ k.swapaxes(-1, -2)  # (B, H, T, S)
-    if bias is not None:
-        scores += bias
-    hide(scores, as_masks(mask, scores.shape))
-    weights = softmax(scores)  # (B, H, T, S)
+    weights = softmax(unscaled_scores(q, k, bias, mask))  # (B, H, T, S)
     return weights @ v, weights
 
 

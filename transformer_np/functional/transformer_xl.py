@@ -53,6 +53,24 @@ def _check_relative(T, S):
         raise ValueError(f"the queries are the last of the keys, so there are at least as many: got T = {T}, S = {S}")
 
 
+@shapes(q="B H T K", k="B H S K", r="H S K", content_bias="H K", position_bias="H K")
+def relative_scores(q, k, r, content_bias, position_bias, mask=None):
+    """Score each key for each query by its content and its distance; see relative_attention (Dai et al. 2019, §3.3).
+
+        scores = ((Q + u) Kᵀ + shift((Q + v) Rᵀ)) / √d_k + M
+
+    q (B, H, T, K), k (B, H, S, K), r (H, S, K), content_bias and position_bias (H, K), mask broadcastable to
+    (B, H, T, S)
+    ->  scores (B, H, T, S), −inf where hidden
+    """
+    T, S = q.shape[2], k.shape[2]
+    scores = attention_scores(q + content_bias[:, None], k, mask)  # (B, H, T, S), one column per key
+    by_distance = attention_scores(q + position_bias[:, None], np.broadcast_to(r, k.shape))  # one per distance
+    scores += relative_shift(by_distance)
+    np.copyto(scores, -np.inf, where=~np.tri(T, S, S - T, dtype=bool))
+    return scores
+
+
 @shapes(q="B H T K", k="B H S K", v="B H S K_v", r="H S K", content_bias="H K", position_bias="H K")
 def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
     """Attention that uses the distance to each key instead of its position (Dai et al. 2019, §3.3).
@@ -68,12 +86,7 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 
     There are no negative distances: keys in a query's future are always hidden. Raises ValueError for S < T.
     """
-    T, S = q.shape[2], k.shape[2]
-    scores = attention_scores(q + content_bias[:, None], k, mask)  # (B, H, T, S), one column per key
-    by_distance = attention_scores(q + position_bias[:, None], np.broadcast_to(r, k.shape))  # one per distance
-    scores += relative_shift(by_distance)
-    np.copyto(scores, -np.inf, where=~np.tri(T, S, S - T, dtype=bool))
-    weights = softmax(scores)  # (B, H, T, S)
+    weights = softmax(relative_scores(q, k, r, content_bias, position_bias, mask))  # (B, H, T, S)
     return weights @ v, weights
 
 

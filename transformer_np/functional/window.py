@@ -9,6 +9,21 @@ from .core import softmax, softmax_backward
 _SMALLEST_BLOCK = 16  # queries: the calls of smaller matrix products cost more time than they save
 
 
+@shapes(q="... T K", k="... T K")
+def window_scores(q, k, window, causal=False):
+    """Score each key in the window of each query, by distance; see window_attention.
+
+        scores = Q Kᵀ / √d_k over the keys |t − s| ≤ window, and s ≤ t if causal
+
+    q (..., T, K), k (..., T, K)  ->  scores (..., T, R), −inf where there is no key
+    """
+    cut = _Blocks(q.shape[-2], window, causal)
+    scores = cut.band(cut.queries(q) @ cut.keys(k).swapaxes(-1, -2))  # (..., T, R)
+    scores *= q.shape[-1] ** -0.5
+    np.copyto(scores, -np.inf, where=cut.outside)
+    return scores
+
+
 @shapes(q="... T K", k="... T K", v="... T K_v")
 def window_attention(q, k, v, window, causal=False):
     """Attention to neighbours only, in O(T · window) time and memory (Vaswani et al. 2017, §4, "restricted").
@@ -23,11 +38,8 @@ def window_attention(q, k, v, window, causal=False):
     scaled_dot_product_attention with masks.window_mask, but the (T, T) scores never exist: the queries are cut into
     blocks, each block meets the keys in its reach, and only the band along the diagonal of each product is used.
     """
+    weights = softmax(window_scores(q, k, window, causal))  # (..., T, R)
     cut = _Blocks(q.shape[-2], window, causal)
-    scores = cut.band(cut.queries(q) @ cut.keys(k).swapaxes(-1, -2))  # (..., T, R)
-    scores *= q.shape[-1] ** -0.5
-    np.copyto(scores, -np.inf, where=cut.outside)
-    weights = softmax(scores)  # (..., T, R)
     return cut.join(cut.unband(weights) @ cut.keys(v)), weights
 
 

@@ -43,11 +43,12 @@ class Judge:
     def __init__(self, stopped=lambda: False):
         self.stopped, self.process = stopped, None
 
-    def verdict(self, task, replies):
-        """The Verdict on the replies of a submission. Raises NotJudged, or Stopped when the grading ends."""
+    def verdict(self, task, replies, source=b""):
+        """The Verdict on the replies of a submission, given the file with its answer. Raises NotJudged, or Stopped when
+        the grading ends."""
         if self.process is None:
             self._start()  # which empties `known`
-        sent = {"name": task.name, "seed": task.trials.seed, "replies": replies}
+        sent = {"name": task.name, "seed": task.trials.seed, "replies": replies, "source": source}
         if (task.name, task.trials.seed) not in self.known:
             sent["inputs"] = task.inputs
             self.known.add((task.name, task.trials.seed))
@@ -149,6 +150,7 @@ def main():
 
     from ..homework.judging.judge import judge
     from ..homework.judging.trials import Trials
+    from ..homework.judging.unread import function_in, without_unread
     from ..homework.path import all_exercises, use_exercises
     from ..homework.private import for_students
     from .sandbox.limits import limit
@@ -169,12 +171,13 @@ def main():
                 for case, (arguments, options) in zip(trials.cases, inputs, strict=True)
             ]
         trials = known[one]
-        key = *one, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
+        key = *one, hashlib.sha256(pickle.dumps([sent["replies"], sent["source"]])).digest()
         if key not in seen:  # the verdict depends on nothing but these bytes
             pairs = zip(trials.cases, sent["replies"], strict=True)
             with np.errstate(all="ignore"):
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                seen[key] = asdict(for_students(judge(trials, attempts), trials.exercise))
+                read = without_unread(trials, attempts, function_in(sent["source"], sent["name"]))
+                seen[key] = asdict(for_students(judge(*read), trials.exercise))
         return seen[key]
 
     while length := requests.read(_LENGTH.size):

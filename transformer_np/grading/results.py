@@ -99,9 +99,10 @@ class Results:
             known, notes = surveyed(files, judge)
             load = {name: {"pieces": pieces, "skipped": known.skipped[name]} for name, pieces in known.load.items()}
             tried = tasks and try_submission(files, tasks, self.limits, self.walls, keeper, load)
-            results = results_of(known, tasks, tried, judge, notes) if tasks else {}
+            sources = source_of(files, known)
+            results = results_of(known, tasks, tried, judge, notes, sources) if tasks else {}
             try:
-                texts = as_texts(judge.answers(source_of(files, known), list(self.rubric.points)))
+                texts = as_texts(judge.answers(sources, list(self.rubric.points)))
             except NotJudged:
                 texts = None
         finally:

@@ -23,12 +23,15 @@ def surveyed(files, judge):
         return as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
 
 
-def results_of(known, tasks, tried, judge, notes=()):
-    """{name of an exercise: its Result} from the Survey and the Tried of a submission, and remarks on it."""
+def results_of(known, tasks, tried, judge, notes=(), sources=None):
+    """{name of an exercise: its Result} from the Survey and the Tried of a submission, and remarks on it.
+
+    sources: {file: its code}, of those that were executed
+    """
     not_loaded = {file: (crash.kind, crash.text, crash.trace) for file, crash in tried.not_loaded.items()}
     results = {}
     for task in tasks:
-        verdict, found = _verdict(task, known, tried, judge)
+        verdict, found = _verdict(task, known, tried, judge, sources or {})
         places = tuple((one.file, one.cell, one.line) for one in found)
         called, (lost, more) = tuple(tried.called.get(task.name, ())), _lost(task.name, tried)
         results[task.name] = Result(
@@ -66,7 +69,7 @@ def not_started(name, message):
     return Verdict(name, "not started", f"{name}: not started: {message}")
 
 
-def _verdict(task, known, tried, judge):
+def _verdict(task, known, tried, judge, sources):
     """(the verdict on the best of an exercise's definitions, the Found: this one and the others)."""
     name, found = task.name, tried.definitions.get(task.name, [])
     begun, said = missing(name, known, tried.not_loaded)
@@ -74,7 +77,7 @@ def _verdict(task, known, tried, judge):
         said = plain_text(said)
         return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
     verdicts = [
-        _verdict_on(task, replies, where, tried, judge)
+        _verdict_on(task, replies, where, tried, judge, sources.get(where.file, b"") if where else b"")
         for replies, where in zip_longest([tried.replies[name], *tried.more.get(name, ())], found)
     ]
     chosen = best(verdicts)
@@ -84,13 +87,13 @@ def _verdict(task, known, tried, judge):
     return verdicts[chosen], [*found[chosen : chosen + 1], *others]
 
 
-def _verdict_on(task, replies, where, tried, judge):
+def _verdict_on(task, replies, where, tried, judge, source):
     name = task.name
     if where is not None and where.kind:
         return _crashed(task, f"It must be a function or a class, got {where.kind}.")
     first = next((reply.crash for reply in replies if reply.crash), None)
     try:
-        verdict = judge.verdict(task, replies)
+        verdict = judge.verdict(task, replies, source)
     except NotJudged as error:
         return _crashed(task, f"{name} returned something that could not be judged ({error}).")
     own = first is not None and first.kind == _SOLUTION

@@ -9,7 +9,7 @@ from .judging.finding import findings
 from .judging.judge import Verdict, judge
 from .judging.place import find_place
 from .judging.trials import Trials
-from .judging.unread import without_unread
+from .judging.unread import function_of, without_unread
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .private import for_students
@@ -67,7 +67,7 @@ def verdict_on(exercise, answer, seed, limit):
                     break
         try:
             with limit(exercise.name):
-                trials, attempts = without_unread(trials, answer, attempts)
+                trials, attempts = without_unread(trials, attempts, function_of(answer))
             pointed = _pointed(trials, answer, attempts, limit)
             with limit(exercise.name):
                 return for_students(judge(trials, attempts, pointed), exercise)

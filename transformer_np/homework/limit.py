@@ -7,13 +7,13 @@ cannot be stopped from inside the process. After another GRACE seconds `faulthan
 lines that are running and, for a command, ends the process; in a browser, the page ends it.
 """
 
+import contextlib
 import ctypes
 import faulthandler
 import signal
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
 
 from ..support.platform import clock_watched
 from .judging.attempt import is_installed, is_students
@@ -56,7 +56,7 @@ class TimeLimit:
             raise ValueError(f"the time limit must be a number of seconds above 0, got {seconds!r}")
         self.seconds, self.ends_process, self.stopped_in = seconds, ends_process, frozenset()
 
-    @contextmanager
+    @contextlib.contextmanager
     def __call__(self, what):
         """Inside the block, a student's code may run for `seconds`. Raises Stopped when the time is over, even if the
         code catches TookTooLong, and Interrupted for Ctrl-C. what: the subject of its message, "softmax". Yields a
@@ -87,22 +87,29 @@ class TimeLimit:
             raise Stopped(self.seconds, running_lines(frames)) from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _by_signal(seconds, over):
+    inside = False
+
     def on_alarm(_, stack):
-        over(stack)
-        raise TookTooLong
+        # Raised while the `with` itself is entered or left, it would leave the timer running, and the next alarm would
+        # end the process. If the block goes on, the alarm comes again.
+        if inside and stack.f_code.co_filename not in (__file__, contextlib.__file__):
+            over(stack)
+            raise TookTooLong
 
     before = signal.signal(signal.SIGALRM, on_alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
+        inside = True
         yield
     finally:
+        inside = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _by_thread(seconds, over):
     watched, done, lock = threading.get_ident(), threading.Event(), threading.Lock()
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -147,7 +154,7 @@ def _by_clock(seconds, over):
     return clock_watched(seconds, _AGAIN, on_time, is_installed)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _c_code_watched(seconds, ends_process):
     """Inside the block, print the running lines of all threads to stderr after these seconds."""
     try:

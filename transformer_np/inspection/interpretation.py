@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..layers import Linear, RMSNorm, TiedLinear
-from ..layers.blocks import AddNorm
 from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
@@ -191,50 +190,25 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
     words = len(output.table.data) if isinstance(output, TiedLinear) else output.w.shape[1]
     inputs, targets = _one_text(inputs), _targets(target, words)
     paths = {id(module): path for path, module in model.named_modules()}
-    states, written = [], {}
-    with model.evaluating(), ExitStack() as stack:
+    with model.evaluating():
         model.eval(keep=True)
-        for block in blocks:
-            stack.enter_context(methods(block, {"forward": _noting(block.forward, states)}))
-            for sublayer, _ in _sublayers(block):
-                stack.enter_context(methods(sublayer, {"forward": _writing(sublayer, written)}))
         model(*inputs)
         d, biases = _read_by(output, targets)  # (D,)
         if norm is not None:
             d, biases = _before_norm(norm, d, biases, position)
         heads, feed_forwards = {}, {}
         for block in reversed(blocks):
-            for sublayer, add_norm in reversed(_sublayers(block)):
+            for sublayer, add_norm in reversed(block.parts()):
                 if not add_norm.norm_first:
                     d, biases = _before_norm(add_norm.norm, d, biases, position)
-                path, wrote = paths[id(sublayer)], float(written[id(sublayer)][0, position] @ d)
-                if hasattr(sublayer, "w_o"):
-                    concat = sublayer.kept("concat")  # (1, T, H·K)
-                    terms = concat[0, position] * (sublayer.w_o.data @ d)
-                    heads[path] = terms.reshape(sublayer.num_heads, -1).sum(axis=-1)  # (H,)
+                path, wrote = paths[id(sublayer)], float(add_norm.kept("written")[0, position] @ d)
+                if hasattr(sublayer, "num_heads"):
+                    heads[path] = sublayer.intermediates()["written"][0, :, position] @ d  # (H,)
                     biases += wrote - float(heads[path].sum())
                 else:
                     feed_forwards[path] = wrote
-        embedding = float(states[0][0, position] @ d)
+        embedding = float(blocks[0].add_norm1.kept("residual_before")[0, position] @ d)
     return Contributions(embedding, dict(reversed(heads.items())), dict(reversed(feed_forwards.items())), biases)
-
-
-def _sublayers(block):
-    """[(sub-layer, its Add & Norm), …] of a block, in the order of its forward."""
-    modules = [module for _, module in block.children()]
-    around = [module for module in modules if isinstance(module, AddNorm)]
-    return list(zip([module for module in modules if not isinstance(module, AddNorm)], around, strict=True))
-
-
-def _writing(sublayer, written):
-    """The forward of a sub-layer, which notes its output."""
-    forward = sublayer.forward
-
-    def noted(*args, **kwargs):
-        written[id(sublayer)] = result = forward(*args, **kwargs)
-        return result
-
-    return noted
 
 
 def _read_by(output, targets):

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -6,7 +8,7 @@ from ..module import Module, Parameter
 from ..support.checks import as_rng, check_all_at_least, check_at_least, check_flag, check_heads
 from ..support.shapes import shapes
 from .initial import glorot_uniform
-from .places import Weights
+from .places import Weights, Written
 from .tiles import Tiles, are_worth_it
 
 
@@ -20,7 +22,7 @@ class MultiHeadAttention(Module):
     (cross-attention).
 
     Large scores are never stored as a whole (layers.tiles). A variant is a subclass that changes one or two of the four
-    steps, `_heads`, `_attend` and their backward, such as layers.grouped_attention.
+    steps, `_heads`, `_attend` and their backward, such as layers.grouped_attention, and `_scores`, which shows them.
 
     d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
     """
@@ -54,7 +56,7 @@ class MultiHeadAttention(Module):
         return weights.weights() if isinstance(weights, Tiles) else weights
 
     def replaceable(self):
-        return {**super().replaceable(), "weights": Weights()}
+        return {**super().replaceable(), "scores": Weights(), "weights": Weights(), "written": Written()}
 
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):
@@ -74,7 +76,9 @@ class MultiHeadAttention(Module):
         q, k, v = self.keep(q=q, k=k, v=v)
         heads, weights = self._attend(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
         concat, _ = self.keep(concat=F.merge_heads(heads), weights=weights)  # (B, T, D)
-        return self._project("o", concat)
+        out = self._project("o", concat)
+        self.show(scores=partial(self._scores, q, k, mask), written=partial(self._written, concat))
+        return out
 
     def backward(self, dout):
         """dout (B, T, D)  ->  dx (B, T, D), dmemory (B, S, D), or None for self-attention"""
@@ -111,6 +115,20 @@ class MultiHeadAttention(Module):
         if isinstance(weights, Tiles):
             return weights.backward(dheads, v, F.split_heads(concat, self.num_heads))
         return F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
+
+    def _scores(self, q, k, mask):
+        """The scores before the softmax, (B, H, T, S), −∞ where hidden."""
+        return F.attention_scores(q, k, mask)
+
+    def _written(self, concat):
+        """What each head adds to the output, (B, H, T, D). With b_o they add up to it."""
+        return F.split_heads(concat, self.num_heads) @ self._w_o().reshape(self.num_heads, self.d_head, -1)
+
+    def _w_o(self):
+        return self.w_o.data
+
+    def _w_o_backward(self, dw):
+        self.w_o.grad += dw
 
     def _project(self, name, x):
         w, b = getattr(self, f"w_{name}"), getattr(self, f"b_{name}")

@@ -20,8 +20,13 @@ class AddNorm(Module):
         norm_first (Xiong et al. 2020):   x + Dropout(sublayer(LayerNorm(x)))
 
     The sub-layer is passed in: its forward to `forward`; its backward, a function from dout to dx, to `backward`.
+    `intermediates` names the residual path: residual_before is x, written what the sub-layer adds, residual_after the
+    sum.
+
     norm: a layer to use instead of the LayerNorm, such as RMSNorm(d_model); eps, bias and dtype are then ignored
     """
+
+    taps = ("residual_before", "written", "residual_after")
 
     def __init__(
         self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32, norm=None
@@ -35,18 +40,30 @@ class AddNorm(Module):
         self.norm_first = norm_first
 
     def forward(self, x, sublayer):
-        if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))  # (B, T, D)
-        return self.norm(x + self.dropout(sublayer(x)))  # (B, T, D)
+        x = self.show(residual_before=x)
+        written = sublayer(self.norm(x) if self.norm_first else x)  # (B, T, D)
+        written = self.show(written=self.dropout(written))
+        x = self.show(residual_after=x + written)  # (B, T, D)
+        return x if self.norm_first else self.norm(x)
 
     def backward(self, dout, sublayer_backward):
-        if self.norm_first:
-            return dout + self.norm.backward(sublayer_backward(self.dropout.backward(dout)))
-        dsum = self.norm.backward(dout)  # a sum hands its gradient to both terms
-        return dsum + sublayer_backward(self.dropout.backward(dsum))
+        dsum = self.gradient(residual_after=dout if self.norm_first else self.norm.backward(dout))
+        dwritten = self.gradient(written=dsum)  # a sum hands its gradient to both terms
+        dx = sublayer_backward(self.dropout.backward(dwritten))
+        return self.gradient(residual_before=dsum + (self.norm.backward(dx) if self.norm_first else dx))
 
 
-class EncoderBlock(Module):
+class Block(Module):
+    """Sub-layers in the order of the forward, each with its Add & Norm: add_norm1, add_norm2, …"""
+
+    sublayers: tuple[str, ...] = ()
+
+    def parts(self):
+        """[(sub-layer, its Add & Norm), …]"""
+        return [(getattr(self, name), getattr(self, f"add_norm{i}")) for i, name in enumerate(self.sublayers, 1)]
+
+
+class EncoderBlock(Block):
     """Self-attention, then feed-forward, each with Add & Norm (Vaswani et al. 2017, fig. 1 left; lecture §8.1).
 
         A = LayerNorm(X + MultiHeadAttention(X)),    O = LayerNorm(A + FFN(A))
@@ -56,6 +73,8 @@ class EncoderBlock(Module):
     An attention is called with (x, memory=None, mask=None, cache=None); its backward returns dx and dmemory, None for
     self-attention.
     """
+
+    sublayers = ("attention", "feed_forward")
 
     def __init__(
         self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
@@ -77,7 +96,7 @@ class EncoderBlock(Module):
         return self.add_norm1.backward(da, lambda d: self.attention.backward(d)[0])
 
 
-class DecoderBlock(Module):
+class DecoderBlock(Block):
     """Masked self-attention, cross-attention over the encoder's output, feed-forward, each with Add & Norm
     (Vaswani et al. 2017, fig. 1 right; lecture §8.2).
 
@@ -88,6 +107,8 @@ class DecoderBlock(Module):
     cache: the key/value caches of self-attention and cross-attention, in this order, during decoding
     An attention is called as in EncoderBlock; its backward returns dx and dmemory.
     """
+
+    sublayers = ("self_attention", "cross_attention", "feed_forward")
 
     def __init__(
         self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
@@ -124,13 +145,18 @@ class DecoderBlock(Module):
 
 
 def composed(block_class, add_norm, **sublayers):
-    """A block of these sub-layers, in the order of the class's forward, in place of the lecture's:
+    """A block of these sub-layers, named and ordered as in the class's `sublayers`, in place of the lecture's:
 
         composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
 
     add_norm() makes the Add & Norm around each
+
+    Raises TypeError for other names.
     """
-    block = block_class.__new__(block_class)
+    if tuple(sublayers) != block_class.sublayers:
+        wanted, got = (", ".join(names) for names in (block_class.sublayers, sublayers))
+        raise TypeError(f"{block_class.__name__} has the sub-layers {wanted}, got {got}")
+    block = block_class.__new__(block_class)  # its own __init__ makes the lecture's sub-layers
     for number, (name, sublayer) in enumerate(sublayers.items(), 1):
         setattr(block, name, sublayer)
         setattr(block, f"add_norm{number}", add_norm())

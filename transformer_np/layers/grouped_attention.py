@@ -73,6 +73,9 @@ class GroupedQueryAttention(MultiHeadAttention):
             return heads.reshape(B, H, 1, K), weights.reshape(B, H, 1, -1)
         return super()._attend(q, F.repeat_heads(k, self._repeats), F.repeat_heads(v, self._repeats), mask)
 
+    def _scores(self, q, k, mask):
+        return super()._scores(q, F.repeat_heads(k, self._repeats), mask)
+
     def _is_folded(self, q, mask):
         """Decoding: the heads of a group are queries of the one head they share, and nothing is copied."""
         return self._repeats > 1 and q.shape[2] == 1 and mask is None and not self._shows("weights")

@@ -40,6 +40,10 @@ class LoRA(Module):
     def change(self):
         return (self.scale * self.a.data @ self.b.data).astype(self.a.dtype, copy=False)  # (d_in, d_out)
 
+    def change_backward(self, dchange):
+        self.a.grad += self.scale * dchange @ self.b.data.T
+        self.b.grad += self.scale * self.a.data.T @ dchange
+
     def forward(self, x):
         x = self.keep(x=x)
         y, low = F.lora(x, self.a.data, self.b.data, self.scale)
@@ -62,6 +66,12 @@ class _Adapted:
 
     def _project_backward(self, name, dy, x):
         return F.linear(dy, getattr(self, f"w_{name}").data.T) + getattr(self, f"lora_{name}").backward(dy)
+
+    def _w_o(self):
+        return super()._w_o() + self.lora_o.change
+
+    def _w_o_backward(self, dw):
+        self.lora_o.change_backward(dw)
 
 
 class AdaptedAttention(_Adapted, MultiHeadAttention):

@@ -1,4 +1,4 @@
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -7,8 +7,9 @@ from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_rng, check_all_at_least, check_heads
 from ..support.shapes import shapes
+from .attention import MultiHeadAttention
 from .initial import glorot_uniform
-from .places import Weights
+from .places import Weights, Written
 
 
 class RelativeMultiHeadAttention(Module):
@@ -29,11 +30,12 @@ class RelativeMultiHeadAttention(Module):
         check_all_at_least(1, d_model=d_model, num_heads=num_heads)
         check_heads(num_heads, d_model)
         rng = as_rng(rng)
-        self.num_heads = num_heads
+        self.num_heads, self.d_head = num_heads, d_model // num_heads
         for name in "qkvor":
             setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))
+            setattr(self, f"b_{name}", None)
         for name in "uv":
-            setattr(self, name, Parameter(np.zeros((num_heads, d_model // num_heads), dtype)))
+            setattr(self, name, Parameter(np.zeros((num_heads, self.d_head), dtype)))
 
     @property
     def weights(self) -> np.ndarray:
@@ -43,7 +45,7 @@ class RelativeMultiHeadAttention(Module):
     taps = ("x", "q", "k", "v", "r", "concat")
 
     def replaceable(self):
-        return {**super().replaceable(), "weights": Weights()}
+        return {**super().replaceable(), "scores": Weights(), "weights": Weights(), "written": Written()}
 
     @shapes(x="B T D", memory="B M D")
     def forward(self, x, memory=None, mask=None):
@@ -55,30 +57,30 @@ class RelativeMultiHeadAttention(Module):
         x = self.keep(x=x)
         source = x if memory is None else np.concatenate([memory, x], axis=1)  # (B, S, D), S = M + T
         encodings = distance_encodings(F.sinusoidal_encoding, source.shape[1], x.shape[2], x.dtype)  # (S, D)
-        q = self._heads(x, self.w_q)  # (B, H, T, K)
-        k = self._heads(source, self.w_k)  # (B, H, S, K)
-        v = self._heads(source, self.w_v)  # (B, H, S, K)
-        r = self._heads(encodings[None], self.w_r)[0]  # (H, S, K)
+        q = self._heads("q", x)  # (B, H, T, K)
+        k, v = self._heads("k", source), self._heads("v", source)  # (B, H, S, K)
+        r = self._heads("r", encodings[None])[0]  # (H, S, K)
         q, k, v, r = self.keep(q=q, k=k, v=v, r=r)
         heads, weights = self._attend(q, k, v, r, mask)
         concat, *_ = self.keep(concat=F.merge_heads(heads), weights=weights, source=source, encodings=encodings)
-        return F.linear(concat, self.w_o.data)
+        out = self._project("o", concat)
+        self.show(scores=partial(self._scores, q, k, r, mask), written=partial(self._written, concat))
+        return out
 
     def backward(self, dout):
         """dout (B, T, D)  ->  dx (B, T, D). The memory's projections get a gradient; the memory itself does not."""
         x, source, encodings, concat = self.kept("x", "source", "encodings", "concat")
         q, k, v, r, weights = self.kept("q", "k", "v", "r", "weights")
-        dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
-        self.w_o.grad += dw_o
-        dheads = F.split_heads(self.gradient(concat=dconcat), self.num_heads)  # (B, H, T, K)
+        dconcat = self.gradient(concat=self._project_backward("o", dout, concat))  # (B, T, D)
+        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
         dq, dk, dv, dr, du, dposition_bias = self._attend_backward(dheads, q, k, v, weights, r)
         dq, dk, dv, dr = self.gradient(q=dq, k=dk, v=dv, r=dr)
         self.u.grad += du
         self.v.grad += dposition_bias
-        self._heads_backward(dr[None], encodings[None], self.w_r)  # the encodings are constants
-        dsource = self._heads_backward(dk, source, self.w_k)  # (B, S, D): the source became keys and values
-        dsource += self._heads_backward(dv, source, self.w_v)
-        dx = self._heads_backward(dq, x, self.w_q)  # (B, T, D)
+        self._heads_backward("r", dr[None], encodings[None])  # the encodings are constants
+        dsource = self._heads_backward("k", dk, source)  # (B, S, D): the source became keys and values
+        dsource += self._heads_backward("v", dv, source)
+        dx = self._heads_backward("q", dq, x)  # (B, T, D)
         dx += dsource[:, -x.shape[1] :]  # the memory's part is dropped
         return self.gradient(x=dx)
 
@@ -88,13 +90,15 @@ class RelativeMultiHeadAttention(Module):
     def _attend_backward(self, dheads, q, k, v, weights, r):
         return F.relative_attention_backward(dheads, q, k, v, r, self.u.data, self.v.data, weights)
 
-    def _heads(self, x, w):
-        return F.split_heads(F.linear(x, w.data), self.num_heads)
+    def _scores(self, q, k, r, mask):
+        return F.relative_scores(q, k, r, self.u.data, self.v.data, mask)
 
-    def _heads_backward(self, dheads, x, w):
-        dx, dw, _ = F.linear_backward(F.merge_heads(dheads), x, w.data)
-        w.grad += dw
-        return dx
+    def _heads(self, name, x):
+        return F.split_heads(self._project(name, x), self.num_heads)
+
+    _heads_backward, _written = MultiHeadAttention._heads_backward, MultiHeadAttention._written
+    _project, _project_backward = MultiHeadAttention._project, MultiHeadAttention._project_backward
+    _w_o, _w_o_backward = MultiHeadAttention._w_o, MultiHeadAttention._w_o_backward
 
 
 @lru_cache(maxsize=16)

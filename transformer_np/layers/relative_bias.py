@@ -64,8 +64,13 @@ class UnscaledAttention(MultiHeadAttention):
         self.relative_bias = relative_bias
 
     def _attend(self, q, k, v, mask):
-        bias = None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
-        return F.unscaled_attention(q, k, v, bias, mask)
+        return F.unscaled_attention(q, k, v, self._bias(q, k), mask)
+
+    def _bias(self, q, k):
+        return None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
+
+    def _scores(self, q, k, mask):
+        return F.unscaled_scores(q, k, self._bias(q, k), mask)
 
     def _attend_backward(self, dheads, q, k, v, weights, concat):
         dq, dk, dv, dbias = F.unscaled_attention_backward(dheads, q, k, v, weights)

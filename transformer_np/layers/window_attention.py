@@ -30,11 +30,14 @@ class WindowAttention(MultiHeadAttention):
         return self._kept.get("weights")
 
     def replaceable(self):
-        return {**super().replaceable(), "weights": BandWeights()}
+        return {**super().replaceable(), "scores": BandWeights(), "weights": BandWeights()}
 
     def forward(self, x):
         """x (B, T, D)  ->  (B, T, D)"""
         return super().forward(x)
+
+    def _scores(self, q, k, mask):
+        return F.window_scores(q, k, self.window, self.causal)  # (B, H, T, R)
 
     def _attend(self, q, k, v, mask):
         return F.window_attention(q, k, v, self.window, self.causal)  # (B, H, T, K), (B, H, T, R)

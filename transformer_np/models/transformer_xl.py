@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
-from ..layers.blocks import AddNorm, composed
+from ..layers.blocks import AddNorm, Block, composed
 from ..layers.initial import width_std
 from ..module import Module
 from ..support.checks import as_float_array, as_ids
@@ -42,7 +42,7 @@ class TransformerXLConfig(ModelConfig):
             self._set(d_ff=4 * self.d_model)
 
 
-class RecurrentBlock(Module):
+class RecurrentBlock(Block):
     """Relative attention over memory and segment, then feed-forward, each with Add & Norm (Dai et al. 2019, §3.2).
 
     x (B, T, D), memory (B, M, D) or None  ->  (B, T, D), and the input of the attention, (B, T, D)
@@ -50,6 +50,8 @@ class RecurrentBlock(Module):
     A later segment needs the second output as its memory. It is x itself in the paper's order, LayerNorm(x) with
     norm_first.
     """
+
+    sublayers = ("attention", "feed_forward")
 
     def forward(self, x, memory=None):
         read = None

@@ -70,7 +70,7 @@ def softmax_saturation(scores=None, d_k=64):
     order = np.argsort(-scores, kind="stable")
     for rank, s in enumerate(order):
         colour = HEAD_COLOURS[rank] if rank < 6 else HATCH
-        label = f"score {scores[s]:.2g}".replace("-", "−") if rank < 6 else "_"
+        label = f"score {scores[s]:.2g}".replace("-", "−") if rank < 6 else "the others" if rank == 6 else "_"
         left.plot(scales, weights[:, s], color=colour, linewidth=1.6 if rank < 6 else 0.8, label=label)
     left.set(ylabel="weight", ylim=(-0.02, 1.02))
     left.legend(loc="center right", framealpha=1, edgecolor="none", borderaxespad=0.1, labelspacing=0.25)

@@ -1,17 +1,20 @@
 """The shapes of a function's arguments, stated once: the decorator that checks them at every call."""
 
 import linecache
+from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature, unwrap
+from typing import TypeVar
 
 import numpy as np
 
 from .checks import as_float_array, check_flag
 
+Function = TypeVar("Function", bound=Callable)
 FLOATS = frozenset(np.dtype(char) for char in "efdg")
 
 
-def shapes(**specs):
+def shapes(**specs) -> Callable[[Function], Function]:
     """Declare the shape of each array argument of a function, checked on every call.
 
         @shapes(x="... D", w="D E", b="E")
@@ -21,8 +24,8 @@ def shapes(**specs):
     arguments. Arrays must share one floating dtype and must not be empty. An argument with a default may be None. An
     argument whose default is True or False must be one of them.
 
-    The types that editors show, the random arguments of the gradient checks and those of the tests come from these
-    shapes too (inspection/samples.py).
+    The random arguments of the gradient checks and those of the tests come from these shapes too
+    (inspection/samples.py).
 
     Raises ValueError for a wrong shape or a mix of dtypes, TypeError for anything that is not an array of floats.
     """

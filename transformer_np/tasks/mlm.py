@@ -44,7 +44,7 @@ class MLMOptions(TaskOptions):
     dropout: float = share(0.1, "share of features dropped during training")
     optimizer: str = optimizer("muon")
     lr: float | None = lr(2e-3)
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     weight_decay: float = weight_decay(0.01)
     seed: int = seed("parameters, split, batches, masks and dropout")
 
@@ -53,7 +53,6 @@ class MLMTask(Task):
     """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
     kind = KIND
-    summary = "train a BERT to predict masked tokens, for `train classify --init`"
     example = "transformer-np train mlm --text play.txt --out runs/words"
     Options = MLMOptions
     tokenizer_names = ("tokenizer",)

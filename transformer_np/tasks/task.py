@@ -20,6 +20,7 @@ from .fine_tuning import read_tokenizer
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
+CACHED = 1 << 18  # float32 of an array, several of which fit into the cache of a core
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
@@ -74,9 +75,8 @@ class Task:
     run is resumed.
     """
 
-    kind = None
-    summary = None  # for the command line, as is the example
-    example = None
+    kind = None  # its summary is in `tasks`
+    example = None  # for the command line
     Options = Result = None
     tokenizer_names = ()
     changeable = ("steps",)
@@ -108,6 +108,10 @@ class Task:
         """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
         return {}
 
+    def seen(self, options, data, tokenizers):
+        """The data.Seen of the texts that the model learns to read; None if it began with a pretrained model, which has
+        read other texts too."""
+
     def measure(self, run):
         """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
@@ -118,19 +122,9 @@ class Task:
 
     @runs.one_at_a_time
     def train(
-        self,
-        options,
-        folder,
-        resume=False,
-        overwrite=False,
-        progress=True,
-        report=None,
-        workers=None,
-        validate_every=None,
-        save_seconds=None,
-        keep=None,
-        constant_lr=None,
-    ):
+        self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=None,
+        validate_every=None, save_seconds=None, keep=None, constant_lr=None,
+    ):  # fmt: skip
         """Train in the folder of a run, or resume the run in it.
 
         options: the task's Options; with resume a dict of the options that the user gave, which must agree with the
@@ -154,23 +148,77 @@ class Task:
         """
         how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
         how = {name: value for name, value in how.items() if value is not None}
-        if constant_lr is not None:
-            if not resume:
-                raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
-            check_number("constant_lr", constant_lr, "(0, ∞)")
         if resume:
-            description, stored, tokenizers = self.read(folder)
-            options = self._resumed(stored, options)
-            how = {**{name: description[name] for name in HOW if name in description}, **how}
+            run, description, lines = self._resumed_run(options, folder, how, constant_lr)
+            write = runs.write_description
+        elif constant_lr is not None:
+            raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
+        else:
+            run, description, lines = self._new_run(options, folder, how)
+            write = runs.replace_run if overwrite else runs.create_run
+        setup, trainer, steps = run.setup, run.trainer, run.options.steps
+        if trainer.leads:
+            write(folder, description)
+        every = description["validate_every"] or max(100, steps // 10)
+        sample = _sample(setup, every)
+        sampled = len(sample) < len(setup.validation)
+        team = trainer.choose_team(setup.batches, steps)
+        if trainer.leads:
+            if not isinstance(trainer.team, MPITeam):
+                runs.write_description(folder, {**description, "workers": team.size})
+            if sampled and every < steps:
+                lines.insert(0, f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
+            for line in filter(None, [setup.note, team.reason, *lines] if report else []):
+                report(line)
+        trainer.fit(
+            setup.batches, steps, setup.validation, validate_every=every, sample=sample,
+            save_seconds=description["save_seconds"], progress=progress,
+        )  # fmt: skip
+        setup.model.eval()
+        return run if trainer.interrupted or not trainer.leads else self._measured(run, sampled)
+
+    def _new_run(self, options, folder, how):
+        """The Run before its first step, its description, and lines for the user."""
         how = _checked({**HOW, **how})
         data = self.load(options)
-        fingerprint = self.fingerprint(data)
-        if not resume:
-            tokenizers = self.train_tokenizers(options, data)
-        elif description.get("data") != fingerprint:
-            raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
+        run = self._prepared(options, folder, how, data, self.train_tokenizers(options, data))
+        description = {"kind": self.kind, "options": asdict(options), "data": self.fingerprint(data)}
+        description |= {name: tokenizer.to_dict() for name, tokenizer in run.tokenizers.items()}
+        description |= {**self.facts(data), **run.setup.facts, **how}
+        if hasattr(run.setup.batches, "longest"):
+            description["longest"] = run.setup.batches.longest
+        return run, description, []
 
+    def _resumed_run(self, asked, folder, how, constant_lr):
+        """The same of the run in a folder, after its last saved step."""
+        if constant_lr is not None:
+            check_number("constant_lr", constant_lr, "(0, ∞)")
+        description, stored, tokenizers = self.read(folder)
+        options = self._resumed(stored, asked)
+        how = _checked({**HOW, **{name: description[name] for name in HOW if name in description}, **how})
+        data = self.load(options)
+        if description.get("data") != self.fingerprint(data):
+            raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
+        run = self._prepared(options, folder, how, data, tokenizers)
+        trainer, schedule = run.trainer, run.setup.schedule
+        fresh = not trainer.checkpoint.exists()
+        if not fresh:
+            trainer.resume()
+        if constant_lr is not None:  # the step after which the rate is constant, and the rate
+            description["constant_lr"] = [trainer.step, constant_lr]
+        if "constant_lr" in description:
+            trainer.schedule = _then_constant(schedule, *description["constant_lr"])
+        if trainer.step > options.steps:
+            raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
+        line = runs.nothing_saved(folder) if fresh else _what_the_rate_does(trainer, stored.steps, options.steps)
+        return run, {**description, "options": asdict(options), **how}, [line]
+
+    def _prepared(self, options, folder, how, data, tokenizers):
+        """The Run of these options and data. In `how`, a team of workers becomes what the description stores of it."""
         setup = self.setup(options, data, tokenizers)
+        seen = self.seen(options, data, tokenizers)
+        if seen is not None:
+            setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
         trainer = Trainer(
             setup.model,
             setup.optimizer,
@@ -181,67 +229,20 @@ class Task:
             header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=how["workers"],
             keep_best=how["keep"] == "best",
+            tokens_at_once=_tokens_at_once(setup.model),
         )
-        mpi = isinstance(trainer.team, MPITeam)
-        if mpi or isinstance(how["workers"], Team):
-            how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored below
-        fresh = resume and not trainer.checkpoint.exists()
-        if resume and not fresh:
-            trainer.resume()
-        held = description.get("constant_lr") if resume else None  # the step after which the rate is constant, the rate
-        held = held if constant_lr is None else [trainer.step, constant_lr]
-        if held is not None:
-            trainer.schedule = _then_constant(setup.schedule, *held)
-        if resume:
-            if trainer.step > options.steps:
-                raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
-            description = {**description, "options": asdict(options), **how}
-            description |= {} if held is None else {"constant_lr": held}
-            write = runs.write_description
-        else:
-            words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
-            description = {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
-            description |= {**self.facts(data), **setup.facts, **how}
-            if hasattr(setup.batches, "longest"):
-                description["longest"] = setup.batches.longest
-            write = runs.replace_run if overwrite else runs.create_run
-        if trainer.leads:
-            write(folder, description)
-        every = how["validate_every"] or max(100, options.steps // 10)
-        sample = _sample(setup, every)
-        team = trainer.choose_team(setup.batches, options.steps)
-        if trainer.leads:
-            if not mpi:
-                runs.write_description(folder, {**description, "workers": team.size})
-            lines = [setup.note, team.reason]
-            if len(sample) < len(setup.validation) and every < options.steps:
-                lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
-            if fresh:
-                lines.append(runs.nothing_saved(folder))
-            elif resume:
-                lines.append(_what_the_rate_does(trainer, stored.steps, options.steps))
-            for line in filter(None, lines if report else []):
-                report(line)
+        if isinstance(trainer.team, MPITeam) or isinstance(how["workers"], Team):
+            how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored later
+        return Run(options, data, tokenizers, setup, trainer)
 
-        trainer.fit(
-            setup.batches,
-            options.steps,
-            setup.validation,
-            validate_every=every,
-            sample=sample,
-            save_seconds=how["save_seconds"],
-            progress=progress,
-        )
-        setup.model.eval()
-        run = Run(options, data, tokenizers, setup, trainer)
-        if trainer.interrupted or not trainer.leads:
-            return run
-        kept = _which_weights(trainer)
+    def _measured(self, run, sampled):
+        """The Run at its end, with its weights, its loss on all validation data, and what else is measured."""
+        kept = _which_weights(run.trainer)
         if kept:
-            trainer.best.put()
-        loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
+            run.trainer.best.put()
+        loss = run.trainer.validate(run.setup.validation) if kept else run.trainer.history.validation[-1][1]
         run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
-        return replace(run, advice=advice(measure(run, sampled=len(sample) < len(setup.validation))))
+        return replace(run, advice=advice(measure(run, sampled=sampled)))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
@@ -280,6 +281,13 @@ class Task:
                 f"only {' and '.join(self.changeable)} may change when it is resumed"
             )
         return wanted
+
+
+def _tokens_at_once(model):
+    """So many tokens that the arrays with d_model features fit into the cache; with fewer than 1,024, to add the
+    gradients of all parameters for each piece would take longer than that saves. None for a model without d_model."""
+    d_model = getattr(model.config, "d_model", None)
+    return d_model and max(1024, CACHED // d_model)
 
 
 def _checked(how):

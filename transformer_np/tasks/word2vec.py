@@ -108,7 +108,6 @@ class Word2VecTask(Task):
     """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
 
     kind = KIND
-    summary = "learn word vectors from a text"
     example = "transformer-np train word2vec --text play.txt --out runs/words"
     Options, Result = Word2VecOptions, WordVectors
     tokenizer_names = ("tokenizer",)

@@ -52,7 +52,7 @@ class XLOptions(TaskOptions):
     optimizer: str = optimizer("muon")
     lr: float | None = lr(1e-3)
     min_lr: float | None = min_lr()
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     clip: float = option(0.25, "largest norm of the gradient")
     seed: int = seed("parameters and dropout")
 
@@ -82,7 +82,6 @@ class XLTask(GPTTask):
     and tokenizer are as for the GPT."""
 
     kind = KIND
-    summary = "train a Transformer-XL, which has a memory, to continue a text"
     example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
     Options, Result = XLOptions, XLTextGenerator
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..support.checks import as_float_array, check_at_least, check_number
 from .optim import AdamW, is_matrix
 
-# a, b, c of each iteration (Amsel et al. 2025, algorithm 1, safety factor 1.01); the last triple serves all others
+# (a, b, c) of each iteration (Amsel et al. 2025, algorithm 1, safety factor 1.01)
 QUINTICS = (
     (8.2052, -22.9019, 16.4607),
     (4.0664, -2.8612, 0.5184),
@@ -18,36 +18,44 @@ QUINTICS = (
 )
 
 
-def orthogonalised(g, iterations=3):
+def quintics_of(iterations):
+    """The (a, b, c) of so many iterations: those of QUINTICS, whose last triple serves all further ones."""
+    check_at_least("iterations", iterations, 1)
+    return [QUINTICS[min(n, len(QUINTICS) - 1)] for n in range(iterations)]
+
+
+def orthogonalised(g, quintics=QUINTICS[:3]):
     """The orthogonal matrix nearest to g, roughly: U Vᵀ of the decomposition g = U Σ Vᵀ (Jordan et al. 2024).
 
-        X = g / ‖g‖,    then `iterations` times    X = a X + b (X Xᵀ) X + c (X Xᵀ)² X
+        X = g / ‖g‖,    then for each (a, b, c) of `quintics`    X = a X + b (X Xᵀ) X + c (X Xᵀ)² X
 
     This is a Newton–Schulz iteration: each one applies σ → a σ + b σ³ + c σ⁵ to every singular value and leaves U and V
     as they are. The first quintics are steep, so that small singular values grow; the later ones press all of them
     towards 1. a, b and c of each iteration are the best for what the one before has left (Amsel et al. 2025, "The Polar
-    Express"). Three iterations bring all σ ≥ 0.003 ‖g‖ to 0.18 … 1.88, five to 0.86 … 1.13.
+    Express"). The default's three iterations bring all σ ≥ 0.003 ‖g‖ to 0.18 … 1.88, five to 0.86 … 1.13.
 
     g (M, N)  ->  (M, N); ‖g‖ is the Frobenius norm, the root of the sum of all squares. A g of zeros stays 0
     """
-    check_at_least("iterations", iterations, 1)
     g = as_float_array(g, "g")
     if g.ndim != 2:
         raise ValueError(f"g must be a matrix, got shape {g.shape}")
     if g.shape[0] > g.shape[1]:
-        return orthogonalised(g.T, iterations).T  # X Xᵀ is then the smaller of the two products
+        return orthogonalised(g.T, quintics).T  # X Xᵀ is then the smaller of the two products
     norm = np.sqrt(np.vdot(g, g))
     x = g / norm if norm else g
-    for iteration in range(iterations):
-        a, b, c = QUINTICS[min(iteration, len(QUINTICS) - 1)]
-        gram = x @ x.T  # (M, M)
-        mixed = gram @ gram
-        mixed *= c
-        gram *= b
-        mixed += gram
-        mixed.flat[:: len(mixed) + 1] += a  # the identity times a
-        x = mixed @ x  # (M, N)
-    return x
+    wide = x.shape[1] >= 2 * x.shape[0]  # X Xᵀ can be followed without X, which is then multiplied once, at the end
+    gram = step = steps = None
+    for a, b, c in quintics:
+        gram = x @ x.T if steps is None else step @ gram @ step  # (M, M)
+        step = gram @ gram.T  # .T changes nothing, but NumPy computes half of a symmetric product
+        step *= c
+        step += b * gram
+        step.flat[:: len(step) + 1] += a  # the identity times a
+        if wide:
+            steps = step if steps is None else step @ steps
+        else:
+            x = step @ x  # (M, N)
+    return x if steps is None else steps @ x
 
 
 def in_blocks(model):
@@ -67,9 +75,9 @@ class Muon(AdamW):
         W −= lr · (λ W + √max(1, d_out / d_in) · orthogonalised((1 − μ) G + μ M))
 
     G is the gradient of a matrix W (d_in, d_out). A gradient usually has a few large singular values: most rows change
-    in the same few directions, and Adam, which scales each element by itself, keeps that. After `orthogonalised` all
-    singular values are about 1, so that rare directions are learned as fast as frequent ones. (1 − μ) G + μ M is
-    Nesterov's momentum, one step ahead.
+    in the same few directions. Adam, which scales each element by itself, evens that out only partly. After
+    `orthogonalised` all singular values are about 1, so that rare directions are learned as fast as frequent ones.
+    (1 − μ) G + μ M is Nesterov's momentum, one step ahead.
 
     iterations: of Newton–Schulz; more than three cost time and did not lower the losses of small GPTs
     matrices: a function that returns whether a Parameter is orthogonalised, such as `in_blocks(model)`; by default all
@@ -82,9 +90,8 @@ class Muon(AdamW):
         betas=(0.9, 0.99), eps=1e-8,
     ):  # fmt: skip
         check_number("momentum", momentum, "[0, 1)")
-        check_at_least("iterations", iterations, 1)
         check_number("others", others, "[0, ∞)")
-        self.momentum, self.iterations = momentum, iterations
+        self.momentum, self.quintics = momentum, quintics_of(iterations)
         chosen = matrices or is_matrix
         super().__init__(
             parameters, lr, betas, eps, weight_decay, decays=chosen, rates=lambda p: 1.0 if chosen(p) else others
@@ -107,7 +114,7 @@ class Muon(AdamW):
     def _products(self, start):
         """The multiplications of the matrix at this place."""
         rows, columns = sorted(self._shapes.get(start, (0, 0)))
-        return self.iterations * rows * rows * (2 * columns + rows)
+        return len(self.quintics) * rows * rows * (2 * columns + rows)
 
     def _blocks(self, start, stop):
         """Slices of the buffers that are updated together: whole matrices, and blocks of what lies between them."""
@@ -127,6 +134,6 @@ class Muon(AdamW):
         w, g, m = (array[block].reshape(shape) for array in (self.data, self.grad, self.averages["m"]))
         m *= self.momentum
         m += (1 - self.momentum) * g
-        step = orthogonalised((1 - self.momentum) * g + self.momentum * m, self.iterations)
+        step = orthogonalised((1 - self.momentum) * g + self.momentum * m, self.quintics)
         w *= 1 - self.lr * self.weight_decay
         w -= self.lr * max(1.0, shape[1] / shape[0]) ** 0.5 * step

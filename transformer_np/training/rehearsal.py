@@ -17,9 +17,9 @@ def seconds_per_step(trainer, batches, team):
             while len(seconds) < 2 or (len(seconds) < MOST_REHEARSALS and sum(seconds) < REHEARSAL_SECONDS):
                 started = time.perf_counter()
                 trainer.optimizer.zero_grad()
-                part, weight = share.of(batch)
-                trainer.objective.forward(part)
-                trainer.objective.backward(weight)
+                for part, weight in share.pieces(batch):
+                    trainer.objective.forward(part)
+                    trainer.objective.backward(weight)
                 member.total(0.0)
                 member.add_gradients(trainer.optimizer)
                 member.updated(trainer.optimizer)

@@ -11,21 +11,24 @@ from .team import Team
 
 
 class Share:
-    """The share of one member. In a team of one, the share is the whole batch, and nothing is cut or joined.
+    """The share of one member. In a team of one, the share is the whole batch, and nothing is joined.
 
+    tokens_at_once: see Trainer; an objective with a state takes all of its rows at once
     objective: .count(batch), the number of tokens that count. An objective with a state also has .state_dict(),
     .load_state_dict(state), .state_of_rows(state, rows) and .join_states(states).
     """
 
-    def __init__(self, model, objective, team=None):
+    def __init__(self, model, objective, team=None, tokens_at_once=None):
         self.model, self.objective, self.team = model, objective, team or Team()
+        self._at_once = None if hasattr(objective, "state_dict") else tokens_at_once
+        self._cuts = self.team.size > 1 or self._at_once is not None
         self._draws = []
 
     @contextmanager
     def taken(self, batches, step):
         """Inside the block, the member has its share of the carried state and of the random numbers, cut like the batch
         of that step. Afterwards the first member has the whole carried state."""
-        if self.team.size == 1:
+        if not self._cuts:
             yield
             return
         if carried := self._carried():
@@ -36,19 +39,33 @@ class Share:
         if carried := self.all_carried():
             self.objective.load_state_dict(carried)
 
-    def of(self, batch):
-        """The member's rows of a batch, and their share of the counted tokens, in [0, 1]."""
-        if self.team.size == 1:
-            return batch, 1.0
-        number = number_of_rows(batch)
-        rows = self.team.rows(number)
-        idle = rows.start == rows.stop  # more members than rows: take the first row, with a share of 0
-        if idle:
-            rows = slice(0, 1)
-        for draws in self._draws:
-            draws.place = (rows.start, rows.stop - rows.start, number - rows.stop)
-        part = take_rows(batch, rows)
-        return part, 0.0 if idle else self.objective.count(part) / max(1, self.objective.count(batch))
+    def pieces(self, batch):
+        """Yield the member's rows of a batch in pieces that are computed one after the other, each with its share of
+        the tokens of the batch that count, in [0, 1]."""
+        if not self._cuts:
+            yield batch, 1.0
+            return
+        number, counted = number_of_rows(batch), max(1, self.objective.count(batch))
+        own = self.team.rows(number)
+        idle = own.start == own.stop  # more members than rows: take the first row, with a share of 0
+        size = 1 if idle else own.stop - own.start
+        begin, pieces = 0 if idle else own.start, self._pieces(batch, size, number)
+        drawn = [draws.bit_generator.state for draws in self._draws] if pieces > 1 else []
+        for n in range(pieces):
+            rows = slice(begin + size * n // pieces, begin + size * (n + 1) // pieces)
+            for draws, state in zip(self._draws, drawn, strict=False):  # every piece draws from where the batch does
+                draws.bit_generator.state = state
+            for draws in self._draws:
+                draws.place = (rows.start, rows.stop - rows.start, number - rows.stop)
+            part = take_rows(batch, rows)
+            yield part, 0.0 if idle else self.objective.count(part) / counted
+
+    def _pieces(self, batch, size, number):
+        """The number of pieces for `size` of the rows."""
+        if self._at_once is None:
+            return 1
+        tokens = size * max(array.size for array in _arrays(batch).values()) // number
+        return min(size, -(-tokens // self._at_once))
 
     def all_carried(self):
         """The joined state of all members' objectives, for the first member; {} if there is none."""

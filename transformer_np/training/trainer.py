@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..module import Module
-from ..support.checks import check_flag, check_kind, check_number, short
+from ..support.checks import check_at_least, check_flag, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
 from .choice import team_of
@@ -40,6 +40,9 @@ class Trainer:
         same as with one process except for rounding, including dropout. With several processes, a batch must be a
         dataclass of arrays and the objective needs .count(batch); an objective with a state also needs
         .state_of_rows(state, rows) and .join_states(states)
+    tokens_at_once: the most tokens of a batch that a process computes at once; the gradients of such pieces are added,
+        with the same result except for rounding (gradient accumulation). A large batch then needs less memory, and less
+        time if the values of a piece stay in the cache. The batch must be a dataclass of arrays, as for several workers
     keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
         best weights, `resume` continues from the last weights
 
@@ -59,6 +62,7 @@ class Trainer:
         header=None,
         workers=1,
         keep_best=False,
+        tokens_at_once=None,
     ):
         check_kind("model", model, Module)
         if not callable(getattr(optimizer, "step", None)):  # a student's own Adam has no base class
@@ -68,12 +72,17 @@ class Trainer:
         if clip_norm is not None:
             check_number("clip_norm", clip_norm, "(0, ∞)")
         check_flag("keep_best", keep_best)
+        if tokens_at_once is not None:
+            check_at_least("tokens_at_once", tokens_at_once, 1)
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.state = State(model, optimizer, objective, keep_best, header or {})
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
-        self._share = Share(model, objective)  # of this process; in `fit` it may be one of several
+        self._tokens_at_once = tokens_at_once
+        self._share = Share(
+            model, objective, None, tokens_at_once
+        )  # of this process; in `fit` it may be one of several
         self._asked_to_stop, self._stop = lambda: False, False  # in this process, in any of the team
         self._save = False  # whether the leader of the team has found that it is time to save
 
@@ -155,11 +164,12 @@ class Trainer:
         """->  loss and number of tokens of the whole batch; due: whether it is time to save, as this member sees it"""
         number, team = self.step + 1, self._share.team
         self.optimizer.zero_grad()
-        part, share = self._share.of(batch)
-        loss, tokens = self.objective.forward(part)
-        self.objective.backward(share)  # the loss is the mean over the tokens of all members
-        asked = self._asked_to_stop()
-        loss, tokens, asked_to_stop, due = team.total(loss * share, tokens if share else 0, asked, due)
+        loss, tokens = 0.0, 0
+        for part, share in self._share.pieces(batch):
+            of_part, counted = self.objective.forward(part)
+            self.objective.backward(share)  # the loss is the mean over the tokens of all pieces of all members
+            loss, tokens = loss + of_part * share, tokens + (counted if share else 0)
+        loss, tokens, asked_to_stop, due = team.total(loss, tokens, self._asked_to_stop(), due)
         self._check_finite("the loss", loss, number)
         own = team.add_gradients(self.optimizer)
         if self.clip_norm is not None:
@@ -196,10 +206,10 @@ class Trainer:
         nats, tokens = 0.0, 0
         with self.model.evaluating():
             for batch in batches:
-                part, share = self._share.of(batch)
-                loss, counted = self.objective.forward(part)
-                if share:
-                    nats, tokens = nats + loss * counted, tokens + counted
+                for part, share in self._share.pieces(batch):
+                    loss, counted = self.objective.forward(part)
+                    if share:
+                        nats, tokens = nats + loss * counted, tokens + counted
         nats, tokens, asked_to_stop = self._share.team.total(nats, tokens, self._asked_to_stop())
         self._stop = bool(asked_to_stop)
         return nats / max(1, tokens)
@@ -230,7 +240,7 @@ class Trainer:
     @contextmanager
     def sharing(self, member, batches):
         """Inside, this process is a member of a team; yields its Share."""
-        alone, self._share = self._share, Share(self.model, self.objective, member)
+        alone, self._share = self._share, Share(self.model, self.objective, member, self._tokens_at_once)
         try:
             with self._share.taken(batches, self.step):
                 yield self._share

@@ -1,8 +1,5 @@
 """`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
 
-import numpy as np
-
-from ...tasks import runs
 from .. import read_pretrained
 from . import flag, model, number, pick, picture
 
@@ -66,10 +63,12 @@ def draw_heads(args):
 
 def attention_weights(args):
     """The weights of all layers (L, H, T, S), the T query words and the S key words."""
+    import numpy as np
+
     from ... import plots
     from ...data import LECTURE_SENTENCE
     from ...models import Bert
-    from ...tasks import classify, text, translation
+    from ...tasks import classify, runs, text, translation
 
     if args.pretrained is None:
         folder = args.model or runs.newest_run(translation.KIND)
@@ -125,7 +124,7 @@ def draw_matrices(args):
     from ... import plots
 
     products, title = products_of(args)
-    return plots.matrices(products, title=title if args.slide is None else None)
+    return plots.matrices(products, title) if args.slide is None else [plots.matrices(each) for each in products]
 
 
 MATRICES = {
@@ -136,6 +135,8 @@ MATRICES = {
 
 def products_of(args):
     """The products of an example and a title."""
+    import numpy as np
+
     from ... import plots
     from ...layers import LayerNorm, MultiHeadAttention
     from ...lecture import five_words, three_heads

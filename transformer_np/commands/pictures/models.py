@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
-from ...support.checks import check_at_least
-from ...tasks import runs
 from . import model, number, picture
 
 
@@ -17,6 +13,7 @@ def draw_architecture(args):
     from ... import plots
     from ...models import Transformer, TransformerConfig
     from ...pretrained import load_any, minilm_folder
+    from ...tasks import runs
     from ...tasks.fine_tuning import load
 
     if args.model:
@@ -33,9 +30,12 @@ def draw_architecture(args):
 )  # fmt: skip
 def draw_gradients(args):
     """Random sentences through two models that differ only in where the LayerNorm is (Xiong et al. 2020)."""
+    import numpy as np
+
     from ... import functional as F
     from ... import plots
     from ...models import Transformer, TransformerConfig
+    from ...support.checks import check_at_least
 
     check_at_least("--layers", args.layers, 1)
     rng = np.random.default_rng(0)

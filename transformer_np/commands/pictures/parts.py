@@ -2,10 +2,6 @@
 
 from functools import partial
 
-import numpy as np
-
-from ...support.checks import short
-from ...tasks import runs
 from .. import load_pretrained_text, quoted, say_left_out
 from . import flag, model, picture
 
@@ -42,6 +38,7 @@ def draw_contributions(args):
 )  # fmt: skip
 def draw_attribution(args):
     from ... import inspection, plots
+    from ...support.checks import short
 
     asked = _Question(args)
     inputs, patch = asked.inputs(args.text), args.patch and asked.inputs(args.patch)
@@ -65,7 +62,8 @@ class _Question:
     def __init__(self, args):
         from ...data import BOS
         from ...models.decoder_only import DecoderOnly
-        from ...tasks import text, translation
+        from ...support.checks import short
+        from ...tasks import runs, text, translation
 
         self._answer, self.text = None, short(args.text) + (f" → {short(args.after)}" if args.after else "")
         if args.pretrained is not None:
@@ -95,6 +93,8 @@ class _Question:
 
     def inputs(self, words):
         """The arguments of the model's forward for a text."""
+        import numpy as np
+
         ids = np.array([self._read(words)])  # (1, T)
         return (ids,) if self._answer is None else (ids, np.array([self._answer]))
 

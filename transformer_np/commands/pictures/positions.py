@@ -1,6 +1,5 @@
 """`plot pe`, `wavelengths`, `bias`, `mask` and `saturation`: positions, masks, scores."""
 
-from ...tasks import runs
 from . import model, number, picture
 
 ENCODING = number("--length", "positions", 50), number("--d-model", "features", 64)
@@ -32,6 +31,7 @@ def draw_wavelengths(args):
 def draw_bias(args):
     from ... import plots
     from ...models import T5
+    from ...tasks import runs
     from ...tasks.t5 import KIND, TextToText
 
     if args.pretrained:

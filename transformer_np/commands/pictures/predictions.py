@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
-from ...support.checks import check_at_least
-from ...tasks import runs
 from .. import add_vectors, given_vectors
 from . import flag, number, picture
 
@@ -16,10 +12,10 @@ from . import flag, number, picture
 )  # fmt: skip
 def draw_loss(args):
     from ... import plots
-    from ...tasks import all_tasks
+    from ...tasks import TASKS, runs
     from ...training import History
 
-    folder = Path(args.folder or runs.newest_run(*(task.kind for task in all_tasks())))
+    folder = Path(args.folder or runs.newest_run(*TASKS))
     return plots.training_curve(History.load(folder / runs.CHECKPOINT))
 
 
@@ -32,6 +28,8 @@ def draw_loss(args):
 def draw_steps(args):
     from ... import plots
     from ...data import LECTURE_SENTENCE
+    from ...support.checks import check_at_least
+    from ...tasks import runs
     from ...tasks.translation import KIND, Translator
 
     check_at_least("--candidates", args.candidates, 1)
@@ -45,7 +43,10 @@ def draw_steps(args):
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
 )  # fmt: skip
 def draw_sampling(args):
+    import numpy as np
+
     from ... import plots
+    from ...tasks import runs
     from ...tasks.text import KIND, TextGenerator
 
     generator = TextGenerator.load(args.model or runs.newest_run(KIND))
@@ -63,6 +64,7 @@ def draw_sampling(args):
 )  # fmt: skip
 def draw_words(args):
     from ... import plots
+    from ...support.checks import check_at_least
 
     check_at_least("--near", args.near, 0)
     check_at_least("--count", args.count, 3)

@@ -8,6 +8,7 @@ KINDS = {
     "operator": "The operator here is wrong.",
     "comparison": "The comparison here is wrong.",
     "order": "The order of the parts is wrong here.",
+    "reversed": "This goes through in the wrong order.",
     "brackets": "Brackets are missing or in the wrong place here.",
     "number": "The results are right with a different number here.",
     "flag": "This True or False is the wrong way around.",

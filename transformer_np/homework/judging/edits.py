@@ -6,46 +6,51 @@ an `if`, and no number is replaced by an unrelated one.
 
 import ast
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
 
 from .edit import Edit
 from .syntax import Names, counts, expression, is_name, is_named_result, is_value, name_of, places
 
-_SWAPS = {
-    ast.Add: (ast.Sub, ast.Mult),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.Div, ast.Add, ast.MatMult),
-    ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
-    ast.FloorDiv: (ast.Div, ast.Mod),
-    ast.Mod: (ast.FloorDiv,),
-    ast.MatMult: (ast.Mult,),
-    ast.Pow: (ast.Mult,),
-    ast.BitOr: (ast.BitAnd,),
-    ast.BitAnd: (ast.BitOr,),
-}
-_COMPARISONS = {
-    ast.Lt: (ast.LtE, ast.Gt, ast.GtE),
-    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
-    ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
-    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.Is: (ast.IsNot,),
-    ast.IsNot: (ast.Is,),
-    ast.In: (ast.NotIn,),
-    ast.NotIn: (ast.In,),
-}
-_ALIKE = (
-    ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"),
+_FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
+    "operator": {
+        "a + b": "a - b; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b", "a / b": "a * b; a // b; a - b",
+        "a // b": "a / b; a % b", "a % b": "a // b", "a @ b": "a * b", "a ** b": "a * b", "a | b": "a & b",
+        "a & b": "a | b", "a and b": "a or b", "a or b": "a and b",
+    },
+    "comparison": {
+        "a < b": "a <= b; a > b; a >= b", "a <= b": "a < b; a >= b; a > b", "a > b": "a >= b; a < b; a <= b",
+        "a >= b": "a > b; a <= b; a < b", "a == b": "a != b", "a != b": "a == b", "a is b": "a is not b",
+        "a is not b": "a is b", "a in b": "a not in b", "a not in b": "a in b",
+    },
+    "order": {"a - b": "b - a", "a / b": "b / a", "a @ b": "b @ a"},
+    "inverted": {"not a": "a", "~a": "a", "a if t else b": "b if t else a"},
+    "sign": {"-a": "a"},
+    "transpose": {
+        "x.T": "x; np.moveaxis(x, -1, 0); np.moveaxis(x, 0, -1)", "x.mT": "x", "np.swapaxes(x, a, b)": "x",
+        "x.swapaxes(a, b)": "x", "np.transpose(x, a)": "x", "x.transpose(a, b)": "x", "x.transpose(a, b, c)": "x",
+        "x.transpose(a, b, c, d)": "x", "x.transpose(a)": "x",
+    },
+    "reversed": {
+        "range(a)": "reversed(range(a))", "range(a, b)": "reversed(range(a, b))",
+        "range(a, b, -1)": "range(b + 1, a + 1)",
+    },
+}  # fmt: skip
+_AROUND = {  # kind: what is often missing around a value x, and what is seldom
+    "sign": ("-x", ""), "missing factor": ("x / 2; 2 * x", "1 / x"), "missing term": ("", "x + 1; x - 1"),
+    "missing function": ("np.sqrt(x); 1 - x; np.square(x)", "np.exp(x); np.log(x); np.tanh(x); np.abs(x)"),
+}  # fmt: skip
+_AROUND_RESULTS = {"lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)"}
+_TURNED, _INVERTED = "np.swapaxes(x, -1, -2)", "~x"
+_LIKE = (
+    ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"), ("any", "all"),
     ("argmax", "argmin"), ("triu", "tril"), ("maximum", "minimum"), ("zeros", "ones"), ("zeros_like", "ones_like"),
     ("abs", "square"), ("floor", "round"), ("floor", "ceil"), ("log", "log2"), ("log", "log10"), ("exp", "exp2"),
-    ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("any", "all"), ("silu", "gelu"),
-    ("random", "standard_normal"), ("sorted", "list"), ("range", "reversed"), ("min", "max"),
-    ("dot", "outer"), ("dot", "multiply"),
+    ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("random", "standard_normal"),
+    ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
-_AXES = (-1, -2, 0, 1)
-_AT_THE_END = ("(..., None)", "(..., np.newaxis)")
+_PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
 def edits_of(tree, without=()):
@@ -60,18 +65,7 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                order = number
-                if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
-                    order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
-                if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
-                    order = 1.6
-                counter = node if isinstance(node, ast.AugAssign) else parent
-                if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
-                    order = 3  # without a counter a mean, for example, is a sum
-                if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
-                    order = 1.5  # x.shape[-1]: more often it is used where another size belongs
-                if kind == "operator" and isinstance(node.op, ast.Div) and not isinstance(new.op, ast.Mult):
-                    order = 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+                order = _order(number, kind, node, parent, new, in_targets, of_shapes)
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -80,88 +74,128 @@ def edits_of(tree, without=()):
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
     yield from _exchanged(tree)
-    yield from _indented(tree)
-    for parent in ast.walk(tree):
-        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
-            lines = getattr(parent, field, None)
-            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, ast.FunctionDef | ast.Return) or counts(one) for one in (line, below)):
-                    other = Edit("order of lines", 1, below, parent, field, i + 1, line)
-                    yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
+    yield from _moved(tree, without)
+
+
+def _order(number, kind, node, parent, new, in_targets, of_shapes):
+    """When an edit is tried: after those with a smaller number."""
+    counter = node if isinstance(node, ast.AugAssign) else parent
+    if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
+        return 3  # without a counter a mean, for example, is a sum
+    if kind == "operator" and isinstance(getattr(node, "op", None), ast.Div) and not isinstance(new.op, ast.Mult):
+        return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+    if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
+        return 1.5  # x.shape[-1]: more often it is used where another size belongs
+    if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
+        return 1.6
+    if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
+        return 1.2 if isinstance(parent, ast.AugAssign) else 1.8
+    return number
 
 
 def _same_edit(edit, names):
     """A key that is equal for the same edit of the same expression, of an axis, and of an assignment to a parameter."""
     if isinstance(edit.node, ast.Assign) and edit.kind == "name":
         return "kept" if edit.node.targets[0].id in names.parameters else edit
-    if edit.kind == "axis" and isinstance(edit.new, ast.Call):
-        return "axis", *(ast.unparse(k) for k in edit.new.keywords if k.arg in ("axis", "keepdims"))
+    if edit.kind in ("axis", "lost axis") and isinstance(edit.new, ast.Call):
+        return edit.kind, *(ast.unparse(k) for k in edit.new.keywords if k.arg in ("axis", "keepdims"))
     if isinstance(edit.new, ast.AST) and edit.kind not in ("order", "extra line"):
         return edit.kind, ast.dump(edit.node), ast.dump(edit.new)
     return edit
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _forms():
+    """{(type of a node, of its operator): [(kind, form, what it may have to be)]}"""
+    forms = {}
+    for kind, of_kind in _FORMS.items():
+        for form, others in of_kind.items():
+            tree, others = expression(form), [expression(other) for other in others.split("; ")]
+            forms.setdefault(_type_of(tree), []).append((kind, tree, others))
+    return forms
+
+
+def _type_of(node):
+    operator = getattr(node, "op", None) or next(iter(getattr(node, "ops", ())), None)
+    return type(node), type(operator)
+
+
+def _match(form, node, found):
+    """Whether a node has a form; found: {letter: what stands for it}"""
+    if isinstance(form, ast.Name) and len(form.id) == 1:
+        found[form.id] = node
+        return isinstance(node, ast.expr) and not isinstance(node, ast.Starred)
+    if isinstance(form, list):
+        return len(form) == len(node) and all(_match(a, b, found) for a, b in zip(form, node, strict=True))
+    if isinstance(form, ast.AST):
+        parts = ((part, getattr(node, field, None)) for field, part in ast.iter_fields(form) if field != "ctx")
+        return type(form) is type(node) and all(_match(*pair, found) for pair in parts)
+    return form == node
+
+
+_parsed = cache(expression)
+
+
+def _filled(form, found):
+    """A form with nodes in the place of its letters."""
+    if isinstance(form, list):
+        return [_filled(part, found) for part in form]
+    if not isinstance(form, ast.AST):
+        return form
+    if getattr(form, "id", None) in found:
+        return found[form.id]
+    return type(form)(**{field: _filled(part, found) for field, part in ast.iter_fields(form)})
+
+
+def _around(texts, node):
+    """The expressions of some texts with a node in the place of x."""
+    return [_filled(_parsed(text), {"x": node}) for text in texts.split("; ") if text]
 
 
 # --- the edits, in groups ---------------------------------------------------------------------------------------------
 
 
 def _small(node, parent, field, names):
-    if _is_factor(node, parent):
-        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
-    if isinstance(node, ast.BinOp):
-        for operator in _SWAPS.get(type(node.op), ()):
-            if not (operator is ast.Mult and getattr(node.right, "value", None) == 1):  # that is an extra part
-                yield "operator", ast.BinOp(node.left, operator(), node.right)
-        if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
-            yield "order", ast.BinOp(node.right, node.op, node.left)
-        yield from _rebracketed(node)
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-        for operator in _COMPARISONS.get(type(node.ops[0]), ()):
-            yield "comparison", ast.Compare(node.left, [operator()], node.comparators)
-    elif isinstance(node, ast.BoolOp):
-        yield "operator", ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
-    elif isinstance(node, ast.AugAssign):
+    if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
+        yield "transpose", *_around(_TURNED, node)
+    for kind, form, others in _forms().get(_type_of(node), ()):
+        found = {}
+        if _match(form, node, found):
+            yield from ((kind, _filled(other, found)) for other in others)
+    yield from (("brackets", new) for new in _rebracketed(node))
+    if isinstance(node, ast.AugAssign):
         if isinstance(node.target, ast.Name):
-            read = ast.Name(node.target.id, ast.Load())
-            new = ast.BinOp(read, node.op, node.value)
+            new = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
             yield "writes into its input", ast.Assign([node.target], new)
-        for operator in _SWAPS.get(type(node.op), ()):
-            if not (operator is ast.Mult and getattr(node.value, "value", None) == 1):  # that is an extra line
-                yield "operator", ast.AugAssign(node.target, operator(), node.value)
+        forms = [of for kind, _, of in _forms().get((ast.BinOp, type(node.op)), ()) if kind == "operator"]
+        for other in [form.op for of in forms for form in of]:
+            yield "operator", ast.AugAssign(node.target, other, node.value)
         yield "added", ast.Assign([node.target], node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
             added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
             yield "repeated", ast.Expr(added)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _assignments(node, node.targets[0], names)
-    elif isinstance(node, ast.UnaryOp):
-        yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
     elif isinstance(node, ast.Expr) and _is_equality(node.value):
         target = ast.Name(node.value.left.id, ast.Store())
         yield "not assigned", ast.Assign([target], node.value.comparators[0])
-    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in _AT_THE_END and "axis" in names.at(node):
-        yield "axis", ast.Call(expression("np.expand_dims"), [node.value, expression("axis")], [])
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("(..., None)", "(..., np.newaxis)"):
+        if "axis" in names.at(node):
+            yield "axis", ast.Call(expression("np.expand_dims"), [node.value, expression("axis")], [])
     elif isinstance(node, ast.Constant):
         yield from _numbers(node, parent)
         if isinstance(node.value, str) and isinstance(parent, ast.Compare):
             yield from (("name", ast.Constant(text)) for text in names.texts - {node.value})
-    elif isinstance(node, ast.Attribute):
-        if node.attr in ("T", "mT"):
-            yield "transpose", node.value
-        if node.attr == "T":  # of more than two axes
-            yield "transpose", _expression_with("np.moveaxis(x, -1, 0)", node.value)
-            yield "transpose", _expression_with("np.moveaxis(x, 0, -1)", node.value)
-        for pair in _ALIKE:
-            if node.attr in pair:
-                yield "function", ast.Attribute(node.value, pair[pair[0] == node.attr], node.ctx)
+    elif isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and field == "func"):
+        name = name_of(node)
+        for other in [pair[pair[0] == name] for pair in _LIKE if name in pair]:
+            is_part = isinstance(node, ast.Attribute)
+            yield "function", ast.Attribute(node.value, other, node.ctx) if is_part else ast.Name(other, ast.Load())
     elif field == "test" and isinstance(node, ast.Name) and node.id in names.optional:
         yield "truth value", expression(f"{node.id} is not None")
-    elif isinstance(node, ast.IfExp):
-        yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
-        body, orelse = node.body, node.orelse  # a * b if … else c as a * (b if … else c), and the other way round
-        if isinstance(body, ast.BinOp):
-            yield "brackets", ast.BinOp(body.left, body.op, ast.IfExp(node.test, body.right, orelse))
-        if isinstance(orelse, ast.BinOp):
-            yield "brackets", ast.BinOp(ast.IfExp(node.test, body, orelse.left), orelse.op, orelse.right)
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
         yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
     if isinstance(node, ast.Assign | ast.AugAssign) and field in ("body", "orelse"):
@@ -169,14 +203,19 @@ def _small(node, parent, field, names):
             yield "missing condition", ast.If(expression(f"{name} is not None"), [node], [])
     if isinstance(node, ast.Call):
         yield from _calls(node, names)
-        if len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):  # f(a + b) as f(a) + b
-            a = node.args[0]
-            yield "brackets", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
+    if isinstance(node, ast.List) and isinstance(parent, ast.Call):
+        yield from (("order", ast.List(parts, node.ctx)) for parts in _in_other_order(node.elts))
     if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
-        for i, j in combinations(range(len(node.value.elts)), 2):
-            parts = list(node.value.elts)
-            parts[i], parts[j] = parts[j], parts[i]
+        for parts in _in_other_order(node.value.elts):
             yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
+
+
+def _in_other_order(parts):
+    """The lists in which two parts have each other's place."""
+    for i, j in combinations(range(len(parts)), 2):
+        other = list(parts)
+        other[i], other[j] = other[j], other[i]
+        yield other
 
 
 def _is_equality(node):
@@ -184,9 +223,33 @@ def _is_equality(node):
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, ast.Name)
 
 
-def _is_factor(node, parent):
-    """Whether a node is a variable in a product of matrices."""
-    return isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult)
+def _rebracketed(node):
+    """(a ∘ b) • c as a ∘ (b • c) and back, s ∘ (a ∘ b) • c as s ∘ (a ∘ (b • c)), f(a) • c as f(a • c) and back, and
+    a • b if … else c as a • (b if … else c) and back."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(a := node.args[0], ast.BinOp):
+        yield ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
+    if isinstance(node, ast.IfExp):
+        one, other = node.body, node.orelse
+        if isinstance(one, ast.BinOp):
+            yield ast.BinOp(one.left, one.op, ast.IfExp(node.test, one.right, other))
+        if isinstance(other, ast.BinOp):
+            yield ast.BinOp(ast.IfExp(node.test, one, other.left), other.op, other.right)
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _PRECEDENCE:
+        return
+    a, c = node.left, node.right
+    if isinstance(a, ast.Call) and len(a.args) == 1:
+        yield ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
+    if _binds_otherwise(a, node):
+        yield ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(a, ast.BinOp) and _binds_otherwise(b := a.right, node):
+        yield ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
+    if _binds_otherwise(c, node):
+        yield ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
+
+
+def _binds_otherwise(part, node):
+    kinds = [_PRECEDENCE.get(type(getattr(n, "op", None))) for n in (part, node)]
+    return isinstance(part, ast.BinOp) and None not in kinds and kinds[0] != kinds[1]
 
 
 def _exchanged(tree):
@@ -203,62 +266,33 @@ def _exchanged(tree):
         yield replace(first, also=tuple(others))
 
 
-def _indented(tree):
-    """Edits that move the last line of a loop behind it, and the line behind a loop into it."""
+def _moved(tree, without):
+    """Edits that move the last line of a loop behind it, the line behind a loop into it, and a line behind the next."""
     for parent in ast.walk(tree):
-        for field in ("body", "orelse"):
+        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
+            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
+                if not any(isinstance(one, ast.FunctionDef | ast.Return) or counts(one) for one in (line, below)):
+                    other = Edit("order of lines", 1, below, parent, field, i + 1, line)
+                    yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
             for i, loop in enumerate(lines if isinstance(lines, list) else ()):
                 if not isinstance(loop, ast.For | ast.While):
                     continue
-                last, behind = loop.body[-1], lines[i + 1] if i + 1 < len(lines) else None
-                if len(loop.body) > 2 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
-                    after = Edit(
-                        "indentation", 0.3, loop, parent, field, i, ast.If(ast.Constant(True), [loop, last], [])
-                    )
-                    place = len(loop.body) - 1
-                    yield Edit("indentation", 0.3, last, loop, "body", place, ast.Pass(), (after,))
+                last, at, behind = loop.body[-1], len(loop.body) - 1, lines[i + 1] if i + 1 < len(lines) else None
+                if at > 1 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
+                    both = ast.If(ast.Constant(True), [loop, last], [])
+                    after = Edit("indentation", 0.3, loop, parent, field, i, both)
+                    yield Edit("indentation", 0.3, last, loop, "body", at, ast.Pass(), (after,))
                 if behind is not None and not isinstance(behind, ast.FunctionDef | ast.Return):
-                    inside = Edit("indentation", 0.3, last, loop, "body", len(loop.body) - 1,
-                                  ast.If(ast.Constant(True), [last, behind], []))  # fmt: skip
+                    both = ast.If(ast.Constant(True), [last, behind], [])
+                    inside = Edit("indentation", 0.3, last, loop, "body", at, both)
                     yield Edit("indentation", 0.3, behind, parent, field, i + 1, ast.Pass(), (inside,))
-
-
-def _rebracketed(node):
-    """a · b − c as a · (b − c) and back, a + b / c as (a + b) / c, f(a) + b as f(a + b), a ** b / c as a ** (b / c)."""
-    a, c = node.left, node.right
-    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Pow):
-        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
-    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult):
-        b = a.right  # s · (a + b) · c as s · (a + b · c)
-        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Add | ast.Sub):
-            yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
-    if isinstance(node.op, ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult):
-        b = a.right  # s · a ** b / c as s · a ** (b / c)
-        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Pow):
-            yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
-    if isinstance(a, ast.Call) and len(a.args) == 1:
-        yield "brackets", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
-    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):
-        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
-    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
-        b = a.right  # a + b · c − d as a + b · (c − d)
-        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Mult | ast.Div):
-            new = ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c))
-            yield "brackets", ast.BinOp(a.left, a.op, new)
-    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Div):
-        yield "brackets", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
-    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
-        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
-    if isinstance(node.op, ast.Mult) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Add | ast.Sub):
-        yield "brackets", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
 
 
 def _assignments(node, target, names):
     if isinstance(target, ast.Subscript):
         if isinstance(target.value, ast.Name):
-            name = target.value.id
-            copied = ast.parse(f"{name} = {name}.copy()").body[0]
+            copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
             yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
         if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
             yield "not a copy", ast.Assign([target], ast.Call(expression("np.array"), [node.value], []))
@@ -270,82 +304,57 @@ def _assignments(node, target, names):
 
 
 def _numbers(node, parent):
-    value = node.value
+    value, others = node.value, ()
     if isinstance(value, bool):
         if not isinstance(parent, ast.If | ast.While):
             yield "flag", ast.Constant(not value)
     elif isinstance(value, int):
-        for other in (value + 1, value - 1, -value, 2 * value, 1 - value, -1 - value):
-            if other != value and (other or not isinstance(parent, ast.AugAssign)):  # += 0 is an extra line
-                yield "number", ast.Constant(other)
-        if value > 2:
-            yield "number", ast.Constant(value / 2)
-            yield "number", ast.Constant(10 * value)
-            yield "number", ast.Constant(value / 10)
+        others = (value + 1, value - 1, -value, 2 * value, 1 - value, -1 - value)
+        others += (value / 2, 10 * value, value / 10) if value > 2 else ()
     elif isinstance(value, float):
-        for other in (-value, 1 - value, 10 * value, value / 10, 2 * value, value / 2):
-            if other != value:
-                yield "number", ast.Constant(other)
+        others = (-value, 1 - value, 10 * value, value / 10, 2 * value, value / 2)
+    for other in others:
+        if other != value and (other or not isinstance(parent, ast.AugAssign)):  # += 0 is an extra line
+            yield "number", ast.Constant(other)
 
 
 def _calls(node, names):
     function = name_of(node.func)
-    given = {keyword.arg: i for i, keyword in enumerate(node.keywords)}
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
 
     def with_keywords(**values):
         kept = [keyword for keyword in node.keywords if keyword.arg not in values]
-        new = [ast.keyword(arg, value) for arg, value in values.items()]
-        return ast.Call(node.func, node.args, kept + new)
+        return ast.Call(node.func, node.args, kept + [ast.keyword(arg, value) for arg, value in values.items()])
 
     true = ast.Constant(True)
     if "dtype" in given:
         yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
-    axes = [ast.Constant(axis) for axis in _AXES]
+    axes = [expression(axis) for axis in ("-1", "-2", "0", "1")]
     axes += [ast.Name(name, ast.Load()) for name in names.at(node) if name in ("axis", "axes", "rows")]
-    if function in _REDUCTIONS:
-        if "keepdims" not in given and function not in ("argmax", "cumsum"):
-            yield "lost axis", with_keywords(keepdims=true)
-        for axis in axes:
-            yield "axis", with_keywords(axis=axis)
-            if "keepdims" not in given:
-                yield "axis", with_keywords(axis=axis, keepdims=true)
-        if "axis" in given or node.args:
-            yield "axis", ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "axis"])
-    elif "axis" in given:
-        for axis in axes:
-            yield "axis", with_keywords(axis=axis)
+    is_reduction = function in _REDUCTIONS
+    if is_reduction and "keepdims" not in given and function not in ("argmax", "cumsum"):
+        yield "lost axis", with_keywords(keepdims=true)
+    for axis in axes if is_reduction or "axis" in given else ():
+        yield "axis", with_keywords(axis=axis)
+        if is_reduction and "keepdims" not in given:
+            yield "axis", with_keywords(axis=axis, keepdims=true)
+    if is_reduction and ("axis" in given or node.args):
+        yield "axis", ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "axis"])
     if "keepdims" in given:
-        yield (
-            "lost axis",
-            with_keywords(keepdims=ast.Constant(node.keywords[given["keepdims"]].value.value is not True)),
-        )
+        yield "lost axis", with_keywords(keepdims=ast.Constant(getattr(given["keepdims"], "value", None) is not True))
     if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):
-        yield (
-            "missing argument",
-            ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
-        )
-    if (
-        function in ("sorted", "min", "max")
-        and "key" not in given
-        and len(node.args) == 1
-        and isinstance(node.args[0], ast.Name)
-    ):
-        yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
-    for i, j in combinations(range(len(node.args)), 2) if function not in ("tile", "repeat", "full") else ():
-        parts = list(node.args)  # numbers as sizes would make huge arrays
-        parts[i], parts[j] = parts[j], parts[i]
-        yield "order", ast.Call(node.func, parts, node.keywords)
-    if function in ("swapaxes", "transpose") and isinstance(node.func, ast.Attribute):
-        yield "transpose", node.args[0] if is_name(node.func.value, "np") and node.args else node.func.value
-    passed = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
-    passed |= {keyword.value.id for keyword in node.keywords if isinstance(keyword.value, ast.Name)}
+        yield "missing argument", _filled(expression("x.astype(dtype)"), {"x": node})
+    if function in ("sorted", "min", "max") and "key" not in given and len(node.args) == 1:
+        if isinstance(node.args[0], ast.Name):
+            yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
+    for parts in _in_other_order(node.args) if function not in ("tile", "repeat", "full") else ():
+        yield "order", ast.Call(node.func, parts, node.keywords)  # numbers as sizes would make huge arrays
+    passed = {value.id for value in (*node.args, *given.values()) if isinstance(value, ast.Name)}
     if isinstance(node.func, ast.Attribute) and is_name(node.func.value, "self"):  # a part of a block
         for name in names.at(node):
             if name not in passed and name not in ("x", "dout"):
-                yield "missing argument", with_keywords(**{name: ast.Name(name, ast.Load())})
-                for word in ("mask", "cache"):
-                    if word not in given and word != name:
-                        yield "missing argument", with_keywords(**{word: ast.Name(name, ast.Load())})
+                for word in (name, *(word for word in ("mask", "cache") if word not in given and word != name)):
+                    yield "missing argument", with_keywords(**{word: ast.Name(name, ast.Load())})
 
 
 def _names(node, parent, field, names):
@@ -360,12 +369,11 @@ def _names(node, parent, field, names):
             if other != node.attr:
                 yield "name", ast.Attribute(node.value, other, node.ctx)
     if isinstance(node, ast.BinOp):
-        yield "extra part", node.left
-        yield "extra part", node.right
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and is_value(node, parent, field):
-        yield "extra part", node.args[0]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not is_name(node.func.value, "np"):
-        if is_value(node, parent, field) and not is_name(node.func.value, "self"):
+        yield from (("extra part", part) for part in (node.left, node.right))
+    if isinstance(node, ast.Call) and is_value(node, parent, field):
+        if len(node.args) == 1 and not node.keywords:
+            yield "extra part", node.args[0]
+        if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") not in ("np", "self"):
             yield "extra part", node.func.value
     if isinstance(node, ast.Subscript) and is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
         yield "missing index", node.value
@@ -374,49 +382,22 @@ def _names(node, parent, field, names):
             yield "extra line", ast.Pass()
 
 
-def _functions(node, parent, field, names):
-    """A function that is often missing around a value."""
+def _functions(node, parent, field, names, often=0):
+    """A function that is often missing around a value, or seldom."""
     if not is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
         return
-    yield "sign", ast.UnaryOp(ast.USub(), node)
-    yield "missing factor", ast.BinOp(node, ast.Div(), ast.Constant(2))
-    yield "missing factor", ast.BinOp(ast.Constant(2), ast.Mult(), node)
-    yield "missing function", ast.Call(expression("np.sqrt"), [node], [])
-    yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
-    yield "missing function", ast.Call(expression("np.square"), [node], [])
-    if isinstance(node, ast.Name):
-        if not _is_factor(node, parent):
-            yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
-        yield "inverted", ast.UnaryOp(ast.Invert(), node)
+    for kind, texts in _AROUND.items():
+        yield from ((kind, new) for new in _around(texts[often], node))
+    if isinstance(node, ast.Name) == (not often):
+        if not (isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult)):
+            yield "transpose", *_around(_TURNED, node)
+        yield "inverted", *_around(_INVERTED, node)
+    for kind, texts in _AROUND_RESULTS.items() if often and isinstance(parent, ast.Return | ast.Tuple) else ():
+        yield from ((kind, new) for new in _around(texts, node))
 
 
 def _other_functions(node, parent, field, names):
-    """A function that is seldom missing around a value."""
-    if not is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
-        return
-    for text in ("np.exp", "np.log", "np.tanh", "np.abs"):
-        yield "missing function", ast.Call(expression(text), [node], [])
-    yield "missing factor", ast.BinOp(ast.Constant(1), ast.Div(), node)
-    for operator in (ast.Add(), ast.Sub()):
-        yield "missing term", ast.BinOp(node, operator, ast.Constant(1))
-    if not isinstance(node, ast.Name):
-        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
-        yield "inverted", ast.UnaryOp(ast.Invert(), node)
-    if isinstance(parent, ast.Return | ast.Tuple):
-        yield "lost axis", _expression_with("x[..., None]", node)
-        yield "lost axis", _expression_with("x[..., 0]", node)
-        yield "missing function", ast.Call(expression("float"), [node], [])
-        yield "missing function", ast.Call(expression("np.nan_to_num"), [node], [])
-
-
-def _expression_with(text, node):
-    """The expression of a text with a node in the place of its x."""
-    tree = expression(text)
-    if isinstance(tree, ast.Call):
-        tree.args[0] = node
-    else:
-        tree.value = node
-    return tree
+    yield from _functions(node, parent, field, names, often=1)
 
 
 def _missing(node, parent, field, names):
@@ -427,29 +408,23 @@ def _missing(node, parent, field, names):
                 yield "missing condition", ast.If(test, [node], [])
                 yield "missing condition", ast.If(ast.UnaryOp(ast.Not(), test), [node], [])
     if isinstance(node, ast.Constant) and type(node.value) is int and not isinstance(parent, ast.keyword | ast.Slice):
-        for name in names.at(node):
-            yield "number", ast.Name(name, ast.Load())
+        yield from (("number", ast.Name(name, ast.Load())) for name in names.at(node))
     if not is_value(node, parent, field) or is_named_result(node, parent, names):
         return
     if isinstance(node, ast.Call) and name_of(node.func) in ("zeros", "zeros_like", "empty", "empty_like"):
         return  # whatever is done to zeros changes only their dtype
     for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
-        for call in ("self.x(y)", "self.x.backward(y)"):
-            new = expression(call.replace("x", name))
-            new.args = [node]
-            yield "missing part", new
+        yield from (("missing part", new) for new in _around(f"self.{name}(x); self.{name}.backward(x)", node))
     for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
         yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         if is_name(node, name):  # x + x may only overflow
             continue
-        other = ast.Name(name, ast.Load())
-        yield "missing factor", ast.BinOp(node, ast.Mult(), other)
-        yield "missing factor", ast.BinOp(node, ast.Div(), other)
+        other = {"y": ast.Name(name, ast.Load()), "x": node}
+        yield from (("missing factor", _filled(_parsed(form), other)) for form in ("x * y", "x / y"))
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
-            yield "missing term", ast.BinOp(node, ast.Add(), other)
-            yield "missing term", ast.BinOp(node, ast.Sub(), other)
+            yield from (("missing term", _filled(_parsed(form), other)) for form in ("x + y", "x - y"))
 
 
 _GROUPS = (_small, _names, _functions, _missing, _other_functions)

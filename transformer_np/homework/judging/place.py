@@ -11,15 +11,18 @@ import numpy as np
 
 from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
+from .cells import Cells
 from .changes import line_of_change
 from .compare import close
+from .cover import Cover
 from .edit import MOVES
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
-from .suspect import find_suspects
+from .suspect import suspects_of
 from .syntax import lines_behind
+from .tokens import change_of, undone_by
 from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
@@ -36,7 +39,7 @@ class Place:
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
     repair: the line after the edit, "" if the edit changes other lines too
-    also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
+    also: the Place of a second edit that is needed too, or None; is_core: whether cases that are not core stay wrong
     before: (line, shown) of the statements that make the returned variable to which the edit adds something
     """
 
@@ -46,7 +49,7 @@ class Place:
     shown: str
     repair: str
     also: "Place | None" = None
-    after: tuple = ()
+    is_core: bool = False
     before: tuple = ()
 
 
@@ -54,12 +57,14 @@ class Place:
 class Pointed:
     """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
 
+    mended: the Places of edits that each undo one of several named mistakes
     change: if it changes an argument, the line that does, and its number
     """
 
     place: Place | None = None
     suspects: tuple = ()
     sides: Sides | None = None
+    mended: tuple = ()
     change: tuple = ("", None)
 
 
@@ -108,8 +113,10 @@ def _shown_line(family, line):
 def _place_in(trials, family, found, failed, wanted):
     wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
     sides = Sides(trials, family, found, wrong) if wrong else None
-    suspects = find_suspects(sides) if sides else []
-    search = _Edits(trials, family, found, wanted, suspects)
+    cells = Cells(trials, [finding for finding in found if not finding.case.raises])
+    named = Cover(cells, is_alone=True).picked if cells.wrong else []
+    suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
+    search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit, after = search.one_edit(found)
     if edit:
         said = about_numbers(edit, sides) or about(edit)
@@ -117,18 +124,36 @@ def _place_in(trials, family, found, failed, wanted):
         writes = sides.writes(edit.node, wrong[0], False) if sides and edit.node not in fine else ()
         writes = [s for s in writes if s.value not in fine or s is writes[-1]] if _adds_to_result(edit) else ()
         before = tuple((s.lineno, family.marked(s)) for s in writes if s.lineno != edit.node.lineno)
-        return Pointed(replace(_place(family, edit), about=said, after=after, before=before))
+        return Pointed(replace(_place(family, edit), about=said, is_core=bool(after), before=before))
     for first, better in search.partly_right():
         first.make()
         try:
             second, after = search.one_edit(better)
-            places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
+            places = second and [replace(_place(family, edit), is_core=bool(after)) for edit in (first, second)]
         finally:
             first.undo()
         if places and second.kind not in MOVES:
             one, other = sorted(places, key=lambda place: place.line)
             return Pointed(replace(one, also=other))
-    return Pointed(suspects=tuple(suspects), sides=sides)
+    mended = _mended(trials, family, cells, suspects, named) if len(named) > 1 else ()
+    return Pointed(suspects=tuple(suspects), sides=sides, mended=mended)
+
+
+def _mended(trials, family, cells, suspects, named):
+    """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
+    places = {}
+    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
+    for one in named:
+        others = [h for h in named if h is not one]
+        expected = {n: cells.run(others, n)[0] for n in numbers}
+        expected = {n: results for n, results in expected.items() if results is not None}
+        found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
+        if any(found[n].wrong for n in expected):
+            search = _Edits(trials, family, found, [*expected], suspects, undone_by(trials, [one]), expected)
+            edit, _ = search.one_edit(found)
+            if edit:
+                places.setdefault(edit.node.lineno, _place(family, edit))
+    return tuple(places[line] for line in sorted(places))
 
 
 def _adds_to_result(edit):
@@ -168,13 +193,15 @@ def _holds(condition, edit):
 
 
 class _Edits:
-    """numbers: of the cases that must become right"""
+    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
+    expected: {number: the results that are right}, if they are others than the reference's
+    """
 
-    def __init__(self, trials, family, found, numbers, suspects):
+    def __init__(self, trials, family, found, numbers, suspects, undone=None, expected=None):
+        self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self.trials, self.family, self.numbers = trials, family, numbers
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        shown = [node for suspect in suspects for node in (suspect.node, *suspect.others)]
-        self.suspects = {line for node in shown for line in range(node.lineno, node.end_lineno + 1)}
+        self.suspects = {line for suspect in suspects for line in suspect.lines}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self.left, self._work = 0, 1
         self.numbers.sort(key=self._size)
@@ -230,7 +257,7 @@ class _Edits:
             traced, seen = Traced(self.trials, self.family, MOST_VALUES), set()
             for number in range(len(self.found)):
                 results = traced.results(number)
-                if results is not None and all(map(close, results, self.trials.expected[number])):
+                if results is not None and all(map(close, results, self.expected[number])):
                     seen |= {bool(part) for value in traced.of.get(test, ()) for part in np.ravel(value)[:MOST_VALUES]}
             return len(seen) == 2
         finally:
@@ -260,7 +287,7 @@ class _Edits:
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             level = 0 if line in self.suspects else 1 if line < last or not last else 9
-            return line not in lines, edit.group + others.get(line, level)
+            return line not in lines, self._distance(edit), edit.group + others.get(line, level)
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
         for edit in sorted(edits, key=unlikeliness):
@@ -268,6 +295,14 @@ class _Edits:
                 return
             self._spend(1)
             yield edit
+
+    def _distance(self, edit):
+        """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
+        if not self.undone:
+            return 0
+        change = change_of(edit)
+        left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
+        return min(0, left - sum(map(abs, self.undone.values())))
 
     def _makes_right(self, edit):
         """Whether an edit makes every case right. One that makes some of the wrong results right, and no right one
@@ -345,7 +380,7 @@ class _Edits:
         tried = attempt(trials.exercise, answer, case, is_trial=not self._has_broken_rules)
         results = trials.results(case, tried)
         self._spend(_numbers_in(tried.output) / 10 / self._work)
-        return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
+        return Finding(trials.exercise, case, tried, results, self.expected[number], trials.shares[number])
 
 
 # --- what the student sees --------------------------------------------------------------------------------------------

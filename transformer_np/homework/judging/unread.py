@@ -8,14 +8,28 @@ from .finding import findings
 from .words import cases_of
 
 
-def without_unread(trials, answer, attempts):
+def function_of(answer):
+    """The syntax tree of an answer, or None."""
+    return next(iter(Family(answer).trees.values()), None)
+
+
+def function_in(source, name):
+    """The syntax tree of the only function of this name in the source of a file, or None."""
+    try:
+        nodes = [n for n in ast.parse(source).body if getattr(n, "name", "") == name]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return nodes[0] if len(nodes) == 1 else None
+
+
+def without_unread(trials, attempts, function):
     """The trials and the attempts without the cases that are wrong because they set a parameter that nothing in the
-    answer reads; all of them if no other case is wrong."""
+    answer, of which this is the syntax tree, reads; all of them if no other case is wrong."""
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
     if not wrong:
         return trials, attempts
-    numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, answer)}
+    numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, function)}
     left_out = {n for of_name in numbers.values() for n in of_name}
     other = {n for n in wrong - left_out if found[n].wrong != []}  # not a rule alone
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
@@ -49,9 +63,8 @@ def _explain(trials, named, number, finding):
     return None not in (variant, finding.results) and all(map(close, variant, finding.results))
 
 
-def _unread(trials, answer):
-    """The names of the mistakes that are parameters with a default which nothing in an answer reads."""
-    function = next(iter(Family(answer).trees.values()), None)
+def _unread(trials, function):
+    """The names of the mistakes that are parameters with a default which nothing in a function reads."""
     if not isinstance(function, ast.FunctionDef):
         return []
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from ...data.files import read_utf8
-from .lessons import lessons_for
+from .lessons import lessons_for, texts
 from .live import BODY, SCRIPTS, STYLES, LivePage
 from .page import Page, assemble
 
@@ -18,9 +18,9 @@ FOLDERS = (_HERE / "finished", _HERE.parents[2] / "docs")  # of the package, and
 def finished_page(name="translator"):
     """The finished page of this name, with the scripts, styles and lessons of this version.
 
-    name: "translator" for English–Portuguese byte pairs, "gpt" for a GPT that has read this project's own texts
+    name: "translator" for English–Portuguese byte pairs, "gpt" for a GPT that has read Alice in Wonderland
     """
     path = next(path for folder in FOLDERS if (path := folder / f"{name}.html").is_file())
     data = json.loads(DATA.search(read_utf8(path))[1])
-    data["lessons"] = lessons_for(data["kind"])
+    data |= {"lessons": lessons_for(data["kind"]), **texts()}
     return Page(assemble(LivePage.title, BODY, STYLES, SCRIPTS, data))

@@ -5,9 +5,9 @@ const VIRIDIS = "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725"
 const colours = {};
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["pos", "neg", "cell", "page", "rule", "text"])
+  for (const name of ["above", "below", "weight", "cell", "page", "rule", "text"])
     colours[name] = rgb(style.getPropertyValue(`--${name}`).trim());
-  for (const name of ["pos", "neg"]) shades[name] = shadesOf([colours.cell, colours[name]]);
+  for (const name of ["above", "below"]) shades[name] = shadesOf([colours.cell, colours[name]]);
   shades.weight = shadesOf(VIRIDIS);
   [shades.page] = shadesOf([colours.page, colours.page]);
 }
@@ -39,7 +39,7 @@ function paint(canvas, matrix, { signed = true, largest = 1, hidden = null, caus
   if (canvas.height !== rows) canvas.height = rows;
   const picture = new ImageData(columns, rows);
   const pixels = new Uint32Array(picture.data.buffer);
-  const [above, below] = signed ? [shades.pos, shades.neg] : [shades.weight, shades.weight];
+  const [above, below] = signed ? [shades.above, shades.below] : [shades.weight, shades.weight];
   const factor = largest > 0 ? STEPS / largest : 0;
   if (causal) pixels.fill(shades.page);
   for (let i = 0; i < rows; i++) {

@@ -30,9 +30,10 @@ class Page:
         return path
 
     def _repr_html_(self):
-        # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
+        # The frame separates the page's style and script from the notebook's; the sandbox allows the script, and to
+        # save a picture.
         return (
-            f'<iframe title="{self.title}" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
+            f'<iframe title="{self.title}" sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(self.page)}" '
             f'style="display: block; box-sizing: border-box; width: 100%; height: {self.height}px; '
             'border: 1px solid #888; resize: vertical"></iframe>'
         )

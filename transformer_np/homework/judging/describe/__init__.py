@@ -1,77 +1,85 @@
 """Descriptions of a wrong result next to the right one, for answers that no known mistake explains.
 
-A finder takes one Draw and yields the descriptions that hold for it. The student is told only what holds in every draw
-of a case: sizes and numbers differ between the draws, so little holds three times by chance.
+A finder takes one Draw and yields (name, text, array): what is said of an answer whose result is this array; without
+an array, what is known of the result. The student is told only what holds in every draw of a case: sizes and numbers
+differ between the draws, so little holds three times by chance.
 """
 
 import re
 from dataclasses import replace
 
+import numpy as np
+
+from ..hypothesis import Hypothesis
 from ..words import subject
 from .crashes import about_crash
-from .draw import Description, Draw
-from .exact import EXACT_FINDERS, an_earlier_result
-from .partial import PARTIAL_FINDERS, worst
-from .shapes import SHAPE_FINDERS, about_shape, axes_of_length_1, is_searchable
+from .draw import Draw, same
+from .numbers import OF_NUMBERS, an_earlier_result, is_mask
+from .partial import in_a_part, worst
+from .shapes import OF_SHAPES, about_shape, axes_of_length_1, is_searchable
 from .structures import about_structure
 
-__all__ = ["Description", "Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
+__all__ = ["Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
+_VERBS = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}  # {singular: plural}
 
 
 def describe_exactly(draws):
-    """The description that explains every number in all draws of a case, or None."""
+    """The Hypothesis that explains every number in all draws of a case, or None."""
     if sum(draw.expected.size for draw in draws) < 2:
         return None  # any number is a multiple of any other
     if any(0 in (draw.actual.size, draw.expected.size) or draw.is_coded for draw in draws):
         return None
     kept = _first_that_holds([an_earlier_result], draws)
-    if kept and any(any(True for _ in an_earlier_result(replace(draw, earlier=draw.elsewhere))) for draw in draws):
+    if kept and any([*an_earlier_result(replace(draw, earlier=draw.elsewhere))] for draw in draws):
         return kept
-    if any(draw.actual.shape != draw.expected.shape for draw in draws):
-        draws = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
-        found = _first_that_holds(SHAPE_FINDERS, draws) if all(map(is_searchable, draws)) else None
-    else:
-        found = _first_that_holds(EXACT_FINDERS, draws)
-    return _in_words(found, draws) if found and found.exact else None
+    different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
+    if different:
+        return _first_that_holds(OF_SHAPES, different) if all(map(is_searchable, different)) else None
+    return _first_that_holds(OF_NUMBERS, draws)
 
 
 def describe_roughly(draws):
-    """A description of what is wrong in all draws of a case; never None."""
+    """A Hypothesis on what is wrong in all draws of a case; never None."""
     if not all(draw.actual.size for draw in draws):
-        return Description("an empty array", f"{draws[0].name} is an empty array.", exact=False)
+        return Hypothesis("an empty array", f"{draws[0].name} is an empty array.")
     if all(draw.is_coded for draw in draws):
-        return Description(None, "", exact=False)
+        return Hypothesis(None, "")
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
         known = _first_that_holds([axes_of_length_1], different) if all(map(is_searchable, different)) else None
-        return _in_words(known or about_shape(different), draws)
-    return _in_words(_first_that_holds(PARTIAL_FINDERS, draws) or worst(draws[0]), draws)
+        return known or _in_words(about_shape(different), draws)
+    return _first_that_holds([is_mask, in_a_part], draws) or _in_words(worst(draws[0]), draws)
 
 
-def _in_words(description, draws):
-    """The description with the result as the subject of a sentence: `dx` is, The gradients of norm 1 are."""
+def _first_that_holds(finders, draws):
+    for finder in finders:
+        first = dict(_holding(finder, draws[0]))
+        names = [*first]
+        for draw in draws[1:] if names else ():
+            others = dict(_holding(finder, draw))
+            names = [name for name in names if name in others]
+        if names:
+            return _in_words(Hypothesis(names[0], first[names[0]]), draws)
+    return None
+
+
+def _holding(finder, draw):
+    """(name, text) of what a finder yields for a draw, if it holds."""
+    with np.errstate(all="ignore"):
+        for name, text, *array in finder(draw):
+            if not array or same(draw.actual, array[0]):
+                yield name, text
+
+
+def _in_words(one, draws):
+    """The Hypothesis with the result as the subject of a sentence: `dx` is, The gradients of norm 1 are."""
     name = draws[0].name
-    verbs = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}
 
     def said(match):
         before, verb = match.groups()
         who = subject(name, draws[0].inputs)
         is_plural = name not in draws[0].inputs and who.startswith("The ") and who.split()[1].endswith("s")
-        return f"{before}{who} {verbs.get(verb, verb) if is_plural else verb}"
+        return f"{before}{who} {_VERBS.get(verb, verb) if is_plural else verb}"
 
-    pattern = rf"(^|[.:] ){re.escape(name)} ({'|'.join(verbs)}|would)\b" if name else "(?!)"
-    return replace(description, text=re.sub(pattern, said, description.text))
-
-
-def _first_that_holds(finders, draws):
-    for finder in finders:
-        first = {description.name: description for description in finder(draws[0])}
-        names = list(first)
-        for draw in draws[1:]:
-            if not names:
-                break
-            others = {description.name for description in finder(draw)}
-            names = [name for name in names if name in others]
-        if names:
-            return first[names[0]]
-    return None
+    pattern = rf"(^|[.:] ){re.escape(name)} ({'|'.join(_VERBS)}|would)\b" if name else "(?!)"
+    return replace(one, text=re.sub(pattern, said, one.text))

@@ -5,36 +5,35 @@ from itertools import permutations
 
 import numpy as np
 
+from ..hypothesis import Hypothesis
 from ..words import listed
-from .draw import Description, Draw
+from .draw import Draw
 
 
 def about_crash(crash, case, inputs):
-    """The description of a crash in a case, given its arguments by name."""
+    """The Hypothesis on a crash in a case, given its arguments by name."""
     if crash.advice and crash.kind == "NotImplementedError":
-        return Description("not finished", crash.advice)
+        return Hypothesis("not finished", crash.advice)
     if crash.advice:
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
-        return Description(name, crash.advice)
+        return Hypothesis(name, crash.advice)
     if crash.misplaced:
-        return Description("an argument that is refused", crash.misplaced)
+        return Hypothesis("an argument that is refused", crash.misplaced)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
-    if compares := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
-        raised += f" in {compares[1]}"
-    if _of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace) if "truth value" in raised else None:
-        raised = f"{_of_python[1]}: {raised}"
+    if of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
+        raised += f" in {of_python[1]}"
     for kinds, pattern, name, text in _KNOWN:
-        if crash.kind in kinds and re.search(pattern, raised):
-            return Description(name, " ".join([text, *_arguments(case, inputs)]))
+        if crash.kind in kinds.split() and re.search(pattern, raised):
+            return Hypothesis(name, " ".join([text, *_arguments(case, inputs)]))
     if crash.kind == "TypeError" and "NoneType" in crash.text:
         nothing = [name for name, value in inputs.items() if value is None]
         if nothing:
             text = f"In this case {listed(nothing)} is None. The answer must also work without it."
-            return Description(f"{listed(nothing)} may be None", text)
+            return Hypothesis(f"{listed(nothing)} may be None", text)
     if crash.kind in _OF_SHAPES and crash.empty:
         name = "a slice to -0" if ":-0" in crash.empty else "a negative end of a slice"
-        return Description(name, " ".join([crash.empty, *_arguments(case, inputs)]))
+        return Hypothesis(name, " ".join([crash.empty, *_arguments(case, inputs)]))
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
@@ -42,11 +41,11 @@ def about_crash(crash, case, inputs):
         if not advice and _EMPTY.search(crash.text) and all(np.size(value) for value in inputs.values()):
             has_one = any(1 in np.shape(value) for value in inputs.values())
             advice, name = [_BEHIND_THE_END, *[_NOT_TO_CUT] * has_one], "a slice behind the end"
-        return Description(
+        return Hypothesis(
             name if advice else None,
             " ".join([*advice, *_sizes_in(crash.text, case, inputs), *_arguments(case, inputs)]),
         )
-    return Description(None, "")
+    return Hypothesis(None, "")
 
 
 _EMPTY = re.compile(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)")  # a shape
@@ -54,144 +53,64 @@ _BEHIND_THE_END = "An array here has an axis of length 0, as a slice has that be
 _NOT_TO_CUT = "An axis of length 1 that stands for all entries must not be cut."
 FIXED_AXES = "a fixed number of axes"
 _OF_SHAPES = ("ValueError", "IndexError", "LinAlgError", "AxisError", "TypeError", "ZeroDivisionError")
-_KNOWN = (
-    (
-        ("ValueError",),
-        r"(not enough|too many) values to unpack",
-        FIXED_AXES,
-        "The answer expects a fixed number of axes, but the number differs between cases. Count axes from the end: "
-        "x.shape[-1], axis=-1.",
-    ),
-    (
-        ("AxisError",),
-        r"axis -\d+ is out of bounds",
-        FIXED_AXES,
-        "The array has fewer axes than that: their number differs between cases, and a row alone has one.",
-    ),
-    (
-        ("AxisError", "IndexError"),
-        r"axis .* out of bounds|too many indices|tuple index out of range of a shape",
-        FIXED_AXES,
-        "The array has no such axis: the number of axes differs between cases. Count axes from the end: axis=-1, "
-        "x[..., 0].",
-    ),
-    (
-        ("ValueError",),
-        r"string contains too many subscripts|^operand has more dimensions than subscripts",
-        FIXED_AXES,
-        "np.einsum needs one letter for each axis of an array, and this one has another number of axes. Where it "
-        "differs between cases, `...` stands for the axes in front: `...i,io->...o`.",
-    ),
-    (
-        ("TypeError",),
-        r"'(numpy\.\w+|int|float)' object is not (iterable|subscriptable)|iteration over a 0-d array",
-        FIXED_AXES,
-        "This is a single number, no row of numbers: the number of axes differs between cases. Work on whole arrays, "
-        "or on the rows of reshape(-1, …).",
-    ),
-    (
-        ("ValueError",),
-        r"math domain error|expected a (positive|nonnegative) (input|number)",
-        "outside of the function's domain",
-        "math.log needs a number above 0, math.sqrt one that is not below 0. Compute it only where it is needed.",
-    ),
-    (
-        ("ValueError",),
-        r"truth value of an array.* in (max|min|sorted)$",
-        "Python's max, min or sorted of arrays",
-        "max, min and sorted of Python ask which of two things is larger, and two arrays give many answers. "
-        "np.maximum(a, b) and np.minimum(a, b) take each pair of numbers; x.max(axis=…) is the largest along an axis.",
-    ),
-    (
-        ("ValueError",),
-        r"truth value of an array",
-        "an array as a condition",
-        "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
-        "test for a missing argument use `is None`.",
-    ),
-    (
-        ("ValueError",),
-        "as_strided",
-        "a view outside of its array",
-        "With this shape and these strides as_strided reads memory that belongs to others. Strides count bytes. "
-        "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides.",
-    ),
-    (
-        ("ValueError",),
-        r"read-only",
-        "writes into a read-only array",
-        "This array is read-only. Make a new array or a copy.",
-    ),
-    (
-        ("UFuncTypeError", "TypeError"),
-        r"dtype\('O'\)",
-        "computes with None",
-        "One of the values here is None or a list, not an array: is it an argument that this call leaves out?",
-    ),
-    (
-        ("UFuncTypeError", "_UFuncOutputCastingError", "UFuncOutputCastingError"),
-        r"Cannot cast",
-        "writes floats into an integer array",
-        "An array of integers or truth values cannot store floats. Make a float array first.",
-    ),
-    (
-        ("IndexError",),
-        r"arrays used as indices must be of integer",
-        "floats as indices",
-        "Indices must be integers. Convert them with .astype(int).",
-    ),
-    (
-        ("IndexError",),
-        r"boolean index did not match",
-        "a Boolean index of another shape",
-        "A Boolean array as an index must have the axes of the array, or the first of them: it is not broadcast. "
-        "np.where(mask, …, …) broadcasts.",
-    ),
-    (
-        ("ValueError",),
-        r"output has more dimensions than subscripts",
-        "an ellipsis in einsum",
-        "In np.einsum the axes of `...` can only be kept, `...i,...o->...io`. To sum over them, give them letters, or "
-        "first make one axis of them with reshape.",
-    ),
-    (
-        ("ZeroDivisionError",),
-        r"division by zero|modulo",
-        "a division by 0",
-        "The divisor is 0 in this call. Ask for that before the division: what must the result be then?",
-    ),
-    (
-        ("NameError",),
-        r"name '(np|numpy)' is not defined",
-        "NumPy is not imported",
-        "`import numpy as np` is missing at the top of the file.",
-    ),
-    (
-        ("NameError",),
-        r"is not defined",
-        "a name without a value",
-        "Nothing has this name here: it is misspelt, no line gives it a value, or only another function does so, for "
-        "itself.",
-    ),
-    (
-        ("UnboundLocalError",),
-        "",
-        "a variable without a value",
-        "In this call no line has given the variable a value before: look at the branches and loops that could.",
-    ),
-    (
-        ("TypeError",),
-        r"cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
-        "a float as a size or index",
-        "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int.",
-    ),
-    (
-        ("RecursionError",),
-        "",
-        "endless recursion",
-        "The function calls itself, directly or through another function, and never stops.",
-    ),
-)
+_KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the mistake, the advice
+    ("ValueError", "(not enough|too many) values to unpack", FIXED_AXES,
+     "The answer expects a fixed number of axes, but the number differs between cases. Count axes from the end: "
+     "x.shape[-1], axis=-1."),
+    ("AxisError", r"axis -\d+ is out of bounds", FIXED_AXES,
+     "The array has fewer axes than that: their number differs between cases, and a row alone has one."),
+    ("AxisError IndexError", "axis .* out of bounds|too many indices|tuple index out of range of a shape", FIXED_AXES,
+     "The array has no such axis: the number of axes differs between cases. Count axes from the end: axis=-1, x[..., "
+     "0]."),
+    ("ValueError", "string contains too many subscripts|^operand has more dimensions than subscripts", FIXED_AXES,
+     "np.einsum needs one letter for each axis of an array, and this one has another number of axes. Where it "
+     "differs between cases, `...` stands for the axes in front: `...i,io->...o`."),
+    ("TypeError", r"'(numpy\.\w+|int|float)' object is not (iterable|subscriptable)|iteration over a 0-d array",
+     FIXED_AXES,
+     "This is a single number, no row of numbers: the number of axes differs between cases. Work on whole arrays, or "
+     "on the rows of reshape(-1, …)."),
+    ("ValueError", "math domain error|expected a (positive|nonnegative) (input|number)",
+     "outside of the function's domain",
+     "math.log needs a number above 0, math.sqrt one that is not below 0. Compute it only where it is needed."),
+    ("ValueError", "truth value of an array.* in (max|min|sorted)$", "Python's max, min or sorted of arrays",
+     "max, min and sorted of Python ask which of two things is larger, and two arrays give many answers. "
+     "np.maximum(a, b) and np.minimum(a, b) take each pair of numbers; x.max(axis=…) is the largest along an axis."),
+    ("ValueError", "truth value of an array", "an array as a condition",
+     "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
+     "test for a missing argument use `is None`."),
+    ("ValueError", "as_strided", "a view outside of its array",
+     "With this shape and these strides as_strided reads memory that belongs to others. Strides count bytes. "
+     "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides."),
+    ("ValueError", "read-only", "writes into a read-only array",
+     "This array is read-only. Make a new array or a copy."),
+    ("UFuncTypeError TypeError", r"dtype\('O'\)", "computes with None",
+     "One of the values here is None or a list, not an array: is it an argument that this call leaves out?"),
+    ("UFuncTypeError _UFuncOutputCastingError UFuncOutputCastingError", "Cannot cast",
+     "writes floats into an integer array",
+     "An array of integers or truth values cannot store floats. Make a float array first."),
+    ("IndexError", "arrays used as indices must be of integer", "floats as indices",
+     "Indices must be integers. Convert them with .astype(int)."),
+    ("IndexError", "boolean index did not match", "a Boolean index of another shape",
+     "A Boolean array as an index must have the axes of the array, or the first of them: it is not broadcast. "
+     "np.where(mask, …, …) broadcasts."),
+    ("ValueError", "output has more dimensions than subscripts", "an ellipsis in einsum",
+     "In np.einsum the axes of `...` can only be kept, `...i,...o->...io`. To sum over them, give them letters, or "
+     "first make one axis of them with reshape."),
+    ("ZeroDivisionError", "division by zero|modulo", "a division by 0",
+     "The divisor is 0 in this call. Ask for that before the division: what must the result be then?"),
+    ("NameError", "name '(np|numpy)' is not defined", "NumPy is not imported",
+     "`import numpy as np` is missing at the top of the file."),
+    ("NameError", "is not defined", "a name without a value",
+     "Nothing has this name here: it is misspelt, no line gives it a value, or only another function does so, for "
+     "itself."),
+    ("UnboundLocalError", "", "a variable without a value",
+     "In this call no line has given the variable a value before: look at the branches and loops that could."),
+    ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
+     "a float as a size or index",
+     "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("RecursionError", "", "endless recursion",
+     "The function calls itself, directly or through another function, and never stops."),
+)  # fmt: skip
 
 
 def fixed_axes(found):

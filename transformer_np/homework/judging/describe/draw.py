@@ -68,19 +68,6 @@ class Draw:
         return wrong_entries(self.actual, self.expected)
 
 
-@dataclass(frozen=True)
-class Description:
-    """The description of a wrong result.
-
-    name: of a mistake that any function can have, "wrong sign", or None; text: one or two sentences
-    exact: whether it explains every number, so that nothing else is wrong
-    """
-
-    name: str | None
-    text: str
-    exact: bool = True
-
-
 NAN_ADVICE = " NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from the logarithm or root of a negative number."
 
 
@@ -115,10 +102,6 @@ def subsets(array):
     """All non-empty sets of an array's axes, small ones first."""
     axes = range(array.ndim)
     return [chosen for n in range(1, array.ndim + 1) for chosen in combinations(axes, n)]
-
-
-def count_of_places(n):
-    return "one place" if n == 1 else f"{n} places"
 
 
 def same(actual, expected):

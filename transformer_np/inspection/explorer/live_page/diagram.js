@@ -1,5 +1,7 @@
 // The diagram: which steps it has, from the bottom to the top.
 
+const IN_HEAD = ["q", "k", "v", "scores", "mask", "weights", "heads"]; // the steps of one head
+
 // The rows of the diagram, in the order of computation: { title, steps, kind }
 function flow() {
   const { kind, layer } = state;
@@ -8,17 +10,7 @@ function flow() {
     title: side === "source" ? "Input" : translates ? "Input (so far)" : "Input",
     steps: inputSteps(side),
   };
-  const stack = {
-    id: "residual",
-    label: "Stream",
-    title: "The residual stream: one row from the embedding to the last layer",
-    formula: "x ← x + sublayer(x)",
-    sign: [],
-    rows: side,
-    factors: [],
-    panel: "residual",
-  };
-  input.steps.push(stack);
+  input.steps.push(streamStep(side));
   const block = kind.block(layer);
   const inputs = { encoder: ["src_input.out"], decoder: ["tgt_input.out"], blocks: [fills ? "norm.out" : "input"] }[
     kind.stack
@@ -55,7 +47,7 @@ function openStep(rows) {
     if (
       row.kind &&
       row.kind !== state.kind &&
-      ["q", "k", "v", "scores", "weights", "heads", "out"].includes(state.step)
+      [...IN_HEAD, "out"].includes(state.step)
     )
       continue;
     const step = row.steps.find(({ id }) => id === state.step);

@@ -31,52 +31,15 @@ function tint(item, value, largest, signed = true) {
   );
 }
 
-// A row of numbers as a strip of colours; the pointer reads the numbers off it.
-function strip(row, name, largest = largestOf(row)) {
-  const [least, most, norm] = [Math.min(...row), Math.max(...row), length(row)].map(rounded);
-  const label = `${name}: ${row.length} numbers from ${least} to ${most}, length ${norm}`;
-  const canvas = element("canvas", { class: "strip", role: "img", "aria-label": label });
-  paint(canvas, new Matrix(1, row.length, row), { largest });
-  canvas.addEventListener("pointermove", (event) => {
-    const box = canvas.getBoundingClientRect();
-    const i = Math.max(0, Math.min(row.length - 1, Math.floor(((event.clientX - box.left) / box.width) * row.length)));
-    const readout = byId("readout");
-    readout.textContent = `feature ${i + 1}: ${rounded(row[i])}`;
-    readout.hidden = false;
-    readout.style.setProperty("left", `${Math.min(event.clientX, document.documentElement.clientWidth - 150)}px`);
-    readout.style.setProperty("top", `${event.clientY + 16}px`);
-  });
-  canvas.addEventListener("pointerleave", () => (byId("readout").hidden = true));
-  return canvas;
-}
-
 // --- sizes -----------------------------------------------------------------------------------------------------------
 
-// What the browser says of the screen, asked for before anything changes: an answer in between would lay out the page.
-const screen = { unit: 1, width: 900, height: 768 };
+// The room for the matrix of the open step, and the largest size of a cell, in rem
+const screen = { unit: 1, staged: false, room: null };
 function measure() {
   screen.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  screen.width = byId("flow").clientWidth - 28 * screen.unit; // inside the step that is open
-  screen.height = innerHeight;
-}
-
-// --- elements --------------------------------------------------------------------------------------------------------
-
-function tableRow(tag, ...cells) {
-  return element(
-    "tr",
-    {},
-    ...cells.map((cell) =>
-      cell instanceof HTMLElement && /^T[HD]$/.test(cell.tagName) ? cell : element(tag, {}, cell),
-    ),
-  );
-}
-const heading = (text, scope = "row") => element("th", { scope }, text);
-
-function fill(table, columns, rows) {
-  redraw(
-    table,
-    element("thead", {}, tableRow("th", ...columns.map((text) => heading(text, "col")))),
-    element("tbody", {}, ...rows),
-  );
+  screen.staged = onStage();
+  const { clientWidth: width, clientHeight: height } = byId("equation");
+  const high = Math.max(160, innerHeight - 500 * screen.unit);
+  screen.room = { width: width - 8, height: high, largest: { w: 3.2, h: 1.4 } };
+  if (screen.staged) screen.room = { width, height, largest: { w: 7, h: 3.6 } };
 }

@@ -1,27 +1,25 @@
 // Lessons: steps that drive the page, each with a text, and where it helps a prediction before the page shows what
-// happens. data.lessons: [{ title, steps: [{ title, text, question, answers, right, why, before, after }] }]
-// before: commands as the step begins; after: commands when the prediction is made, or at once without a question
-
-const lesson = { at: -1, step: 0, answered: null };
+// happens. data.lessons: [{ title, tries, words, matrices, steps: [{ title, text, question, answers, right, why, before, after }] }]
+// before: commands as the step begins; after: commands when the prediction is made.
+//
+// A command `see` is a claim. Before a lesson is offered, it is rehearsed with the text at hand and with others, until the
+// page's own numbers show all its claims; a step whose claims hold for no text is left out.
 
 // The commands of a lesson: what they do to the state. The page is drawn once, after all of them.
 const COMMANDS = {
-  text: (words) => {
-    byId("text").value = words;
-    byId("remark").textContent = take(words);
-  },
+  text: (words) => take(words),
   open: (words) => {
     state.worked = null;
     for (const word of words.split(/\s+/)) {
       const kind = KINDS.find(({ name }) => name === word);
-      const [, part, number] = word.match(/^(layer|head|row|key|column)=(\d+|last)$/) ?? [];
+      const [, part, number] = word.match(/^(layer|head|row|column)=(\d+|last|target|equal)$/) ?? [];
       const n = number === "last" ? Infinity : Number(number) - 1;
       if (kind) Object.assign(state, { kind, layer: Math.min(state.layer, kind.layers - 1) });
       else if (part === "layer") state.layer = Math.min(n, state.kind.layers - 1);
       else if (part === "head") state.head = Math.min(n, H - 1);
-      else if (part === "row") state.place[state.kind.rows] = n;
-      else if (part) state.column = n === Infinity ? 1e6 : n;
-      else state.step = word;
+      else if (part === "row") state.place[state.kind.rows] = state.place.own = { target: scored, equal: () => twins()?.[0] ?? 0 }[number]?.() ?? n;
+      else if (part) state.column = n;
+      else if (!["encoder", "decoder", "cross"].includes(word)) state.step = word === "norm" ? normHere() : word;
     }
   },
   show: (name) => (state.show = name),
@@ -34,107 +32,212 @@ const COMMANDS = {
       if (kind) at.kind = kind.name;
       else if (part) at[part] = number === "all" ? null : Number(number) - 1;
     }
+    const kind = KINDS.find(({ name }) => name === at.kind);
+    const name = where.includes("feed_forward") ? `${kind.block(at.layer)}.feed_forward.out` : `${kind.path(at.layer)}.out`;
     if (type in SWITCHES) state.changes.push({ type });
-    else if (type === "off") {
-      const kind = KINDS.find(({ name }) => name === at.kind);
-      state.changes.push({
-        type,
-        name: where.includes("feed_forward")
-          ? `${kind.block(at.layer)}.feed_forward.out`
-          : `${kind.path(at.layer)}.out`,
-      });
-    } else if (type === "key") state.changes.push({ type, ...at, word: words_of(at) });
-    else state.changes.push({ type, ...at });
+    else if (type === "off") state.changes.push({ type, name });
+    else state.changes.push({ type, ...at, ...(type === "key" ? { word: words(kind.keys)[at.key] } : {}) });
   },
   best: (words) => {
-    const found = ranking.found
-      ?.filter(({ change }) => change.type === (words || "head"))
-      .sort((a, b) => b.rise - a.rise)[0];
-    if (found) {
-      const { change } = found;
-      if (change.type === "head")
-        Object.assign(state, {
-          kind: KINDS.find(({ name }) => name === change.kind),
-          layer: change.layer,
-          head: change.head,
-        });
-      state.changes.push(change);
-    }
+    const found = bestChange(words);
+    lookAt(found);
+    state.changes.push(found);
   },
   undo: () => (state.changes = []),
   choose: (words) => {
     const given = Object.fromEntries(words.split(/\s+/).map((word) => word.split("=")));
-    byId("choosing").open = true;
-    byId("choice").value = words === "greedy" ? "greedy" : "sample";
-    byId("temperature").value = given.temperature ?? 1;
-    byId("top-k").value = given["top-k"] ?? 0;
-    byId("top-p").value = given["top-p"] ?? 1;
-    Object.assign(state.how, {
-      temperature: words === "greedy" ? 0 : Number(byId("temperature").value),
-      topK: Number(byId("top-k").value),
-      topP: Number(byId("top-p").value),
-    });
+    const number = (name, other) => Number(given[name] ?? other);
+    Object.assign(state.how, { temperature: words === "greedy" ? 0 : number("temperature", 1), topK: number("top-k", 0), topP: number("top-p", 1) });
     state.fixed = [];
   },
   write: (count) => (state.steps = count === "all" ? (translates ? null : MORE) : Number(count)),
-  sgd: () => {
-    gradients();
-    drawTraining();
-    takeStep();
+  sgd: () => takeStep(),
+  trained: () => asTrained(),
+  product: (words) => {
+    const [formula, row] = words.split(" row=");
+    state.worked = formula === "none" ? null : workedStep(lessons()[lesson.at], formula);
+    Object.assign(state, { column: 0 }).place.own = row ? row - 1 : 0;
   },
-  trained: () => {
-    if (training.trained) model.weights = training.trained;
-    Object.assign(training, { trained: null, taken: [], rate: null });
-    state.fixed = [];
-  },
-  product: (formula) => (state.worked = formula === "none" ? null : workedStep(data.lessons[lesson.at], formula)),
+  see: () => {},
 };
-const words_of = ({ kind, key }) => words(KINDS.find(({ name }) => name === kind).keys)[key];
+const CHANGING = ["change", "best", "sgd", "choose", "undo", "open", "product", "show", "write"]; // what is seen
 
+// Open the step that a change belongs to.
+function lookAt(change) {
+  if (change.type === "head") {
+    const kind = KINDS.find(({ name }) => name === change.kind);
+    return Object.assign(state, { kind, layer: change.layer, head: change.head, step: "weights", column: 0 });
+  }
+  const [stack, layer, part] = change.name.split(".");
+  const kind = KINDS.find((each) => each.stack === stack && [each.part, "feed_forward"].includes(part)) ?? state.kind;
+  return Object.assign(state, { kind, layer: Number(layer), step: part === "feed_forward" ? "ffn" : "out", column: 0 });
+}
+
+const normHere = () => flow().flatMap(({ steps }) => steps).find(({ id }) => /^norm\d/.test(id) && id !== "norm0").id;
+
+// The last row whose target counts; of an encoder's text the last row
+function scored() {
+  if (state.kind.rows === "source" || !model.speaks) return Infinity;
+  const wanted = targets();
+  return CLASSES ? 0 : wanted.findLastIndex((id) => id !== null);
+}
+// The first two positions with the same word, or null
+function twins() {
+  const side = state.kind.rows;
+  const ids = side === "source" ? source() : result.given;
+  const second = ids.findIndex((id, i) => id !== reader.unknown && ids.indexOf(id) < i);
+  return second < 0 ? null : [ids.indexOf(ids[second]), second];
+}
+
+// Do the commands of a lesson. What follows from the text and the changes is computed where a command asks for it.
 function obey(commands) {
-  for (const [name, words] of commands) COMMANDS[name](words);
-  run();
+  let fresh = false;
+  for (const [name, words] of commands) {
+    if (!fresh && ["open", "change", "best", "sgd"].includes(name)) compute();
+    fresh = ["open", "show", "see"].includes(name);
+    COMMANDS[name](words);
+  }
+}
+function compute() {
+  result = finished(decoding(state.changes, state.fixed, result));
+  unchanged = state.changes.length ? runUnchanged() : result;
 }
 
-function drawLesson() {
-  byId("lesson-box").hidden = lesson.at < 0;
-  if (lesson.at < 0) return;
-  const { title, steps } = data.lessons[lesson.at];
-  const step = steps[lesson.step];
-  byId("lesson-title").textContent = `${title}: ${step.title}`;
-  byId("lesson-text").replaceChildren(
-    ...[...step.text, ...(step.question ? [step.question] : [])].map((text, i) =>
-      element("p", {}, i === step.text.length ? element("strong", {}, text) : text),
-    ),
-  );
-  const answered = lesson.answered !== null;
-  const answers = (step.question ? step.answers : []).map((text, i) => {
-    const made = choice(
-      `answer ${i}`,
-      { here: i === 0, name: answered ? (i === step.right ? "right" : i === lesson.answered ? "wrong" : "") : "" },
-      () => answer(i),
-      text,
-    );
-    made.tabIndex = 0;
-    made.disabled = answered;
-    return made;
+// --- claims ----------------------------------------------------------------------------------------------------------
+
+// The step that is open, the chosen row of its matrix, now and without the changes
+function inSight() {
+  const step = state.worked ?? openStep(flow()).step;
+  const get = (values) => step.result.get(values);
+  const i = rowIn(step, get(result.values));
+  const slope = () => step.result.gradient(gradients())?.row(i) ?? [];
+  return { step, get, i, row: get(result.values).row(i), before: () => get(teacherForced(result, [])).row(i), slope };
+}
+const most = (row) => Math.max(...row);
+const sum = (row) => row.reduce((a, b) => a + b, 0);
+const count = (row) => row.filter((x) => x > 0).length;
+const spread = (row) => Math.sqrt(sum(row.map((x) => (x - sum(row) / row.length) ** 2)) / row.length);
+const spreads = (matrix) => Array.from({ length: matrix.rows }, (_, i) => spread(matrix.row(i)));
+const twinRows = () => twins()?.map((i) => inSight().get(result.values).row(i));
+const alike = ([a, b]) => a.every((x, i) => Math.abs(x - b[i]) < 1e-9);
+const CLAIMS = {
+  "loss rises": () => {
+    const { before, after } = effectOf(unchanged.values, teacherForced(unchanged, expanded(state.changes)));
+    return after > 1.01 * before + 0.001;
+  },
+  "loss falls": () => training.taken.length > 0 && gradients().loss < training.taken.at(-1).loss - 0.0005,
+  "the gradient is not 0": () => largestOf(inSight().slope()) > 1e-6,
+  "the gradients of the row add up to 0": () => Math.abs(sum(inSight().slope())) < 1e-9,
+  "the row adds up to 1": () => Math.abs(sum(inSight().row) - 1) < 1e-9,
+  "the row has one weight": () => count(inSight().row) === 1,
+  "the row sees more": () => count(inSight().row) > count(inSight().before()),
+  "the largest weight rises": () => most(inSight().row) > most(inSight().before()) + 0.005,
+  "the row is nearly equal": () => most(inSight().row) < 1.5 * Math.min(...inSight().row),
+  "the row's own is largest": () => inSight().row.indexOf(most(inSight().row)) === inSight().i,
+  "some of the row are 0": () => count(inSight().row) < inSight().row.length && inSight().row.includes(0),
+  "the rows get one size": () => {
+    const { step, get } = inSight();
+    const ratio = (all) => most(all) / Math.min(...all);
+    return ratio(spreads(get(result.values))) < ratio(spreads(step.factors[0].get(result.values)));
+  },
+  "two equal words": () => twins() !== null,
+  "equal rows": () => twins() !== null && alike(twinRows()),
+  "different rows": () => twins() !== null && !alike(twinRows()),
+  "the longest grows": () => most(inSight().row) > most(inSight().get(result.values).row(0)) + 0.0005,
+  "k are left": () => count(inSight().row) === state.how.topK,
+};
+
+// Do something and put everything back: nothing is drawn in between  ->  what it returns
+function rehearsed(act) {
+  const kept = { ...state, place: { ...state.place }, how: { ...state.how }, changes: [...state.changes] };
+  const [weights, trained, at, runs] = [model.weights, { ...training }, { ...lesson }, [result, unchanged]];
+  try {
+    return act();
+  } finally {
+    Object.assign(state, kept);
+    model.weights = weights;
+    Object.assign(training, trained);
+    Object.assign(lesson, at);
+    [result, unchanged] = runs;
+  }
+}
+
+// Whether the claims of a step hold.
+function holds({ before, after }) {
+  return rehearsed(() => {
+    for (const command of [...RESET, ...before, ...after]) {
+      obey([command]);
+      if (command[0] !== "see") continue;
+      compute();
+      if (!CLAIMS[command[1]]()) return false;
+    }
+    return true;
   });
-  byId("lesson-answers").replaceChildren(...answers);
-  byId("lesson-verdict").textContent = answered
-    ? `${lesson.answered === step.right ? "Yes." : `No: “${step.answers[step.right]}”.`} ${step.why}`
-    : "";
-  byId("lesson-next").disabled = Boolean(step.question) && !answered;
-  byId("lesson-next").textContent = lesson.step + 1 < steps.length ? "Next" : "Done";
-  byId("lesson-back").disabled = lesson.step === 0;
-  byId("lesson-place").textContent = `${lesson.step + 1} of ${steps.length}`;
 }
 
-function answer(i) {
-  lesson.answered = i;
-  const { after } = data.lessons[lesson.at].steps[lesson.step];
-  drawLesson();
-  obey(after);
-  byId("lesson-next").focus();
+const FIRST = `${KINDS.at(-1).name} weights layer=1 head=1 row=last column=1`;
+const RESET = [["undo"], ["trained"], ["choose", "greedy"], ["show", "value"], ["product", "none"], ["open", FIRST]];
+const TRIED = 10; // texts for each lesson
+
+// Find the text that shows most steps of a lesson, and for each other step the first text that shows it. One text at each
+// call of next()  ->  [{ step, text }] of the steps that are shown
+function* rehearsal(at) {
+  const { steps, tries } = lessons()[at];
+  const mine = lesson.own ?? state.text;
+  const all = [mine, ...tries, ...data.examples, `${mine} ${mine}`];
+  const texts = data.parameters > LARGE ? [mine] : [...all.slice(0, TRIED), all.at(-1)];
+  const first = new Map();
+  let best = [];
+  for (const text of new Set(texts)) {
+    const held = rehearsed(() => {
+      Object.assign(lesson, { at, step: 0 });
+      obey([["text", text]]);
+      if (state.text !== text || (text !== mine && state.pieces.some(({ id }) => id === reader.unknown))) return [];
+      compute();
+      return steps.filter(holds);
+    });
+    for (const step of held) if (!first.has(step)) first.set(step, text);
+    if (held.length > best.length) best = held.map((step) => [step, text]);
+    if (best.length === steps.length) break;
+    yield;
+  }
+  const found = new Map([...first, ...best]);
+  const proves = (step) => [...step.before, ...step.after].some(([name]) => name === "see");
+  const proved = !steps.some(proves) || steps.some((step) => proves(step) && found.has(step));
+  return steps.filter((step) => proved && found.has(step)).map((step) => ({ step, text: found.get(step) }));
+}
+
+// --- the walk --------------------------------------------------------------------------------------------------------
+
+// The lessons, and before them a walk through every step of the first layers, and back.
+let walk = null;
+const lessons = () => [(walk ??= { title: "A walk through every step", walk: true, tries: [], steps: walkSteps() }), ...data.lessons];
+function walkSteps() {
+  const found = [];
+  const step = (title, text, ...before) => found.push({ title, text: [text], question: "", answers: [], right: null, why: "", before, after: [] });
+  const textOf = (id) => data.walk[id.replace(/\d+$/, "")];
+  let last;
+  rehearsed(() => {
+    const stacks = [...new Set(KINDS.map(({ stack }) => stack))];
+    for (const stack of stacks) {
+      Object.assign(state, { kind: KINDS.find((kind) => kind.stack === stack), layer: 0, worked: null });
+      last = state.kind;
+      for (const row of flow())
+        for (const { id, title } of row.steps) {
+          if (!textOf(id)) continue;
+          const { name, title: of } = row.kind ?? state.kind;
+          const where = row.kind ? capital(of) : stacks.length > 1 ? `${capital(stack)}: ${row.title.toLowerCase()}` : row.title;
+          step(`${where}: ${title}`, textOf(id), ["show", "value"], ["open", `${name} ${id} layer=1 head=1 row=target`]);
+        }
+    }
+  });
+  const back = Object.entries(data.walk).filter(([id]) => model.speaks && id.startsWith("back "));
+  for (const [key, text] of back) {
+    const id = key.slice(5);
+    const known = found.findLast(({ before: [, [, words]] }) => words.split(" ")[1] === id);
+    if (known) step(`Back: ${known.title}`, text, ["open", known.before[1][1]], ["show", "gradient"]);
+  }
+  return found;
 }
 
 // A step with the lesson's own matrices, from a formula such as "S = Q · Kᵀ / √4" or "A = softmax S".
@@ -152,7 +255,7 @@ function workedStep(all, formula) {
       const made = all.steps
         .flatMap(({ before }) => before)
         .find(([command, words]) => command === "product" && words.startsWith(`${plain} = `));
-      matrices.set(plain, computedFrom(made[1].split(" = ")[1]));
+      matrices.set(plain, computedFrom(made[1].split(" row=")[0].split(" = ")[1]));
     }
     return name === plain ? matrices.get(plain) : matrices.get(plain).transposed;
   };
@@ -163,75 +266,23 @@ function workedStep(all, formula) {
   };
   const part = (name, matrix) => ({ symbol: name, get: () => matrix, gradient: () => undefined });
   const result = part(symbol, computedFrom(right));
+  const square = ["S", "A"].includes(symbol);
   const shared = {
     formula,
-    rows: "target",
+    rows: "own",
     words: all.words,
-    columns: ["S", "A"].includes(symbol) ? all.words : undefined,
+    columns: square ? all.words : undefined,
+    axes: square ? ["query", "key"] : ["word", "feature"],
   };
   if (right.startsWith("softmax ")) {
     const S = part(right.slice(8), found(right.slice(8)));
     const cell = (i, j) =>
       `${cellName(symbol, i, j)} = e^${rounded(S.get().at(i, j))} / Σ e^S of the row = ${rounded(result.get().at(i, j))}`;
-    return {
-      ...shared,
-      id: "worked",
-      label: symbol,
-      title: "Softmax of each row",
-      sign: ["→ softmax →"],
-      factors: [S],
-      result,
-      cell,
-    };
+    const title = "Softmax of each row";
+    return { ...shared, id: "worked", label: symbol, title, sign: ["→ softmax →"], factors: [S], result, cell };
   }
   const [left, , factor, , root] = right.split(" ");
   const divide = root ? Math.sqrt(Number(root.slice(1))) : 1;
-  return {
-    ...shared,
-    ...product("worked", symbol, "A product of matrices", formula, {
-      ...shared,
-      left: part(left, found(left)),
-      right: part(factor, found(factor)),
-      result,
-      divide,
-    }),
-  };
-}
-
-// Go to a step: everything before it is done first, so that the page is as the lesson expects it.
-function goTo(at, number) {
-  Object.assign(lesson, { at, step: number, answered: null });
-  if (at >= 0) {
-    const { steps } = data.lessons[at];
-    const commands = steps.slice(0, number).flatMap(({ before, after }) => [...before, ...after]);
-    const { before, after, question } = steps[number];
-    obey([
-      ["undo"],
-      ["trained"],
-      ["choose", "greedy"],
-      ["show", "value"],
-      ["product", "none"],
-      ...commands.filter(([name]) => name !== "sgd"),
-      ...before,
-      ...(question ? [] : after),
-    ]);
-  } else {
-    state.worked = null;
-    state.changes = [];
-    run();
-  }
-  byId("lesson").value = String(at);
-  drawLesson();
-}
-
-function listenToLessons() {
-  options(byId("lesson"), [[-1, "none"], ...data.lessons.map(({ title }, i) => [i, `${i + 1} ${title}`])], -1);
-  byId("lesson").addEventListener("change", () => goTo(Number(byId("lesson").value), 0));
-  byId("lesson-next").addEventListener("click", () => {
-    const { steps } = data.lessons[lesson.at];
-    if (lesson.step + 1 < steps.length) goTo(lesson.at, lesson.step + 1);
-    else goTo(-1, 0);
-  });
-  byId("lesson-back").addEventListener("click", () => goTo(lesson.at, lesson.step - 1));
-  byId("lesson-end").addEventListener("click", () => goTo(-1, 0));
+  const given = { ...shared, left: part(left, found(left)), right: part(factor, found(factor)), result, divide };
+  return { ...shared, ...product("worked", symbol, "A product of matrices", formula, given) };
 }

@@ -1,7 +1,8 @@
 // The page: what is drawn when, and the words that depend on the kind of model.
 
 // Choose what is looked into: { kind, layer, head, step, column, show } and the rows { source, target }.
-function select({ source, target, ...chosen }) {
+function select({ source, target, own, ...chosen }) {
+  if (own !== undefined) state.place.own = own;
   if (source !== undefined) state.place.source = source;
   if (target !== undefined) state.place.target = target;
   Object.assign(state, chosen);
@@ -15,11 +16,16 @@ function draw() {
 }
 
 function drawInside() {
-  measure();
-  drawChanges();
-  drawHeads();
-  drawFlow();
-  rank();
+  if (onStage()) {
+    const { row, step } = openStep(flow());
+    drawStep(row, state.worked ?? step);
+  } else {
+    drawChanges();
+    drawHeads();
+    drawFlow();
+    rank();
+  }
+  writeAddress();
 }
 
 function nameEverything() {
@@ -56,29 +62,27 @@ async function begin() {
     readColours();
     draw();
   });
-  byId("large").addEventListener("click", () => {
-    const large = document.documentElement.classList.toggle("large");
-    byId("large").setAttribute("aria-pressed", String(large));
-    draw();
-  });
   addEventListener("resize", () => result && draw());
   listenToText();
   listenToFlow();
   listenToChanges();
   listenToTraining();
   listenToResidual();
-  listenToLessons();
+  listenToStage();
+  listenToWords();
+  addEventListener("hashchange", () => location.hash !== address && readAddress());
   moveWithArrows(byId("model"), () => model.heads);
   byId("remark").textContent = take(state.text);
   state.fixed = data.written ?? [];
   if (fills && model.speaks && MASK !== null)
     state.masked = [(state.place.target = Math.floor(state.pieces.length / 2))];
-  run();
+  if (!readAddress()) run();
   const found = {
     model,
     reader,
     writer,
     decode,
+    seen,
     choose,
     distribution,
     backward,
@@ -88,6 +92,11 @@ async function begin() {
     run,
     gradients,
     goTo,
+    lesson,
+    lessons,
+    shown,
+    written,
+    drawn: () => drawnLast,
   };
   globalThis.live = { ...found, result: () => result, ranking: () => ranking.found }; // for the console
 }

@@ -1,43 +1,46 @@
 // A matrix as a picture: every number a colour, and written out where there is room. It is drawn on a canvas, because
 // a table with a thousand cells takes longer to draw than the model to compute.
 
-const WIDE = 12; // a matrix with more columns has colours alone, unless there is room
-
-// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen. most: how many
-// columns have their numbers although they need more room
-function cellSize(matrix, width, all, most = WIDE) {
-  const { unit } = screen;
-  const high = Math.max(140, screen.height - 520 * unit);
-  const wide = Math.max(33, Math.min(42, Math.floor(width / matrix.columns / unit)));
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
-  if (all || fits) {
-    const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
-    return { w: (all ? 42 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 40 ? 11 : 12) * unit, written: true };
-  }
-  const cell = (length, count) => Math.max(0.4, Math.min(20 * unit, length / count));
-  return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
+// The size of a cell in CSS pixels, so that the matrix fills its room and no more. room.over: what words, axes and legend
+// take, once that is known
+function cellSize(matrix, names, { width, height, over, largest }) {
+  const rem = 16 * screen.unit;
+  const longest = (list) => rem * Math.min(11, 0.55 * Math.max(...list.map((word) => [...word].length)) + 0.6);
+  const side = names.rows ? Math.min(longest(names.rows), 0.3 * width) : 0;
+  const w = Math.min((width - (over?.width ?? side + 1.8 * rem)) / matrix.columns, largest.w * rem);
+  const top = !names.columns || w < 14 ? 0 : longest(names.columns) > w ? longest(names.columns) : 1.4 * rem;
+  const h = Math.min((height - (over?.height ?? top + 4.6 * rem)) / matrix.rows, largest.h * rem);
+  const font = Math.min(0.62 * h, w / 3.2, 1.4 * rem);
+  return { w: Math.max(0.4, w), h: Math.max(0.4, h), font, written: font >= 8.5, side };
 }
 
 // A figure of a matrix.
 //   symbol, names: { rows, columns }: the words beside it, or undefined;  picked: { row, column }, either may be undefined
+//   axes: { rows, columns }: what they are, with a legend of the colours
 //   pick(row, column): what a click does, if it does anything;  hidden(i, j): whether a mask hides the cell
-//   signed: two colours, else one for weights in 0 … 1;  most: the width in pixels;  all: whether all numbers are written
-//   wide: as in cellSize
-function matrixFigure(
-  key,
-  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, wide, about },
-) {
-  const size = cellSize(matrix, most, all, wide);
+//   signed: two colours, else one for weights in 0 … 1;  small: at most so many pixels high, as a small picture
+function matrixFigure(key, given) {
+  const { symbol, matrix, names = {}, axes, picked = {}, pick, hidden = () => false, signed = true } = given;
+  const { about, small } = given;
+  const size = small
+    ? { w: Math.min(20, (2.5 * small) / matrix.columns), h: Math.min(16, small / matrix.rows), font: 0, written: false }
+    : cellSize(matrix, names, screen.room);
   const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
   const canvas = element("canvas", { class: "matrix" });
   const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));
   const columns = names.columns && size.w >= 14;
   const grid = element("div", { class: "grid" });
-  if (names.rows && size.h >= 10) grid.append(rowHeads(key, names.rows, size, picked.row));
+  if (axes) grid.append(element("span", { class: "axis", "aria-hidden": "true" }, axes.rows));
+  if (names.rows && size.h >= 9 && !small) grid.append(rowHeads(key, names.rows, size, picked.row));
   const drawn = element("div", {}, canvas);
   if (columns) drawn.prepend(columnHeads(key, names.columns, size, picked.column));
+  if (axes) drawn.prepend(element("div", { class: "axis", "aria-hidden": "true" }, axes.columns));
   grid.append(drawn);
   paintCells(canvas, matrix, size, { picked, hidden, signed });
+  const named = (i, j) => {
+    const word = (list, axis, n) => (list ? `${axis ?? ""} ${list[n]}, ` : "");
+    return `${word(names.rows, axes?.rows, i)}${word(names.columns, axes?.columns, j)}row ${i + 1}, column ${j + 1}: ${hidden(i, j) ? "hidden" : precise(matrix.at(i, j))}`;
+  };
   const spot = (event) => {
     const box = canvas.getBoundingClientRect();
     const at = (offset, length, count) => Math.max(0, Math.min(count - 1, Math.floor((offset / length) * count)));
@@ -46,14 +49,7 @@ function matrixFigure(
       at(event.clientX - box.left, box.width, matrix.columns),
     ];
   };
-  canvas.addEventListener("pointermove", (event) => {
-    const [i, j] = spot(event);
-    const word = (list, n) => (list ? `${list[n]}, ` : "");
-    readOut(
-      event,
-      `${word(names.rows, i)}${word(names.columns, j)}row ${i + 1}, column ${j + 1}: ${hidden(i, j) ? "hidden" : precise(matrix.at(i, j))}`,
-    );
-  });
+  canvas.addEventListener("pointermove", (event) => readOut(event, named(...spot(event))));
   canvas.addEventListener("pointerleave", () => (byId("readout").hidden = true));
   if (pick) {
     const here = `row ${(picked.row ?? 0) + 1}, column ${(picked.column ?? 0) + 1}`;
@@ -62,7 +58,7 @@ function matrixFigure(
       role: "application",
       "data-key": key,
       "aria-roledescription": "matrix",
-      "aria-label": `${label}; ${here}; arrow keys move`,
+      "aria-label": `${label}${axes ? `, rows: ${axes.rows}, columns: ${axes.columns || "numbers"}` : ""}; ${here}; arrow keys move`,
     }).forEach(([name, text]) => canvas.setAttribute(name, text));
     canvas.classList.add("live");
     canvas.addEventListener("click", (event) => pick(...spot(event)));
@@ -77,13 +73,20 @@ function matrixFigure(
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", label);
   }
-  return element("figure", {}, caption, grid);
+  canvas.style.setProperty("view-transition-name", `m${[...symbol].map((c) => c.codePointAt(0)).join("-")}`);
+  const figure = element("figure", {}, caption, grid);
+  if (axes) {
+    drawnLast = { symbol, matrix, names, axes, picked, hidden, signed };
+    figure.append(legend(drawnLast));
+  }
+  return figure;
 }
 
 function rowHeads(key, words, size, picked) {
   const list = headsOf(`${key} rows`, words, picked);
   list.className = "row-heads";
   list.style.setProperty("--h", `${size.h}px`);
+  list.style.setProperty("--side", `${size.side}px`);
   return list;
 }
 
@@ -103,12 +106,14 @@ function headsOf(key, words, picked) {
 }
 
 function columnHeads(key, words, size, picked) {
-  const turned = words.some((word) => word.length * 7 > size.w);
+  const turned = words.some((word) => word.length * 8 * screen.unit > size.w);
   const list = headsOf(`${key} columns`, words, picked);
   list.className = `column-heads${turned ? " turned" : ""}`;
   list.style.setProperty("--w", `${size.w}px`);
   return list;
 }
+
+const isLight = (rgb) => dot([0.21, 0.72, 0.07], rgb.map((part) => (part / 255) ** 2.2)) > 0.18;
 
 function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, signed }) {
   const [width, height, ratio] = [matrix.columns * w, matrix.rows * h, Math.min(2, devicePixelRatio || 1)];
@@ -136,9 +141,8 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
     for (let j = 0; j < matrix.columns; j++) {
       const x = matrix.at(i, j);
       const shade = largest > 0 && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
-      const signs = [colours.cell, colours[x < 0 ? "neg" : "pos"]];
-      // a number must stay readable on its colour
-      const fill = hidden(i, j) ? colours.page : signed ? between(signs, 0.55 * shade) : between(VIRIDIS, shade);
+      const signs = [colours.cell, colours[x < 0 ? "below" : "above"]];
+      const fill = hidden(i, j) ? colours.page : between(signed ? signs : VIRIDIS, shade);
       draw.fillStyle = `rgb(${fill.join()})`;
       draw.fillRect(j * w, i * h, w - gap, h - gap);
       if (hidden(i, j)) {
@@ -149,8 +153,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
         draw.lineTo((j + 1) * w - gap, i * h);
         draw.stroke();
       } else {
-        const light = dot([0.21, 0.72, 0.07], fill.map((part) => (part / 255) ** 2.2));
-        draw.fillStyle = signed ? `rgb(${colours.text.join()})` : light > 0.18 ? "#000" : "#fff";
+        draw.fillStyle = isLight(fill) ? "#000" : "#fff";
         draw.fillText(small ? x.toExponential(0).replaceAll("-", "−") : rounded(x), j * w + w / 2, i * h + h / 2 + 0.5);
       }
     }

@@ -4,6 +4,7 @@ let model; // set in main.js, when the weights are unpacked
 const translates = data.kind === "Transformer";
 const fills = data.kind === "Bert"; // it reads the whole text, and guesses the tokens that are masked
 const [reader, writer] = [data.tokenizers[0], data.tokenizers.at(-1)].map(tokenizerFrom);
+const seen = new Seen(data.seen);
 const END = translates ? data.config.eos_id : null;
 const CONTEXT = Math.min(data.config.max_len, data.most); // more tokens would not be readable
 const UNIT = { word: "word", char: "character" }[writer.kind] ?? "token";
@@ -39,11 +40,11 @@ const state = {
   kind: KINDS.at(-1),
   layer: KINDS.at(-1).layers - 1,
   head: 0,
-  place: { source: 0, target: NEWEST }, // the chosen row
+  place: { source: 0, target: NEWEST, own: 0 }, // the chosen row; own: of a matrix whose rows are not words
   column: 0, // of the matrix that is open
   step: "weights", // the step of the computation that is open
   show: "value",
-  numbers: false, // whether every cell of a wide matrix has its number
+  lines: "", // "head" or "all": attention as lines between words, of one head or of all
   target: null, // { row, id }: the word that the loss expects there, if it is not the next one of the text
   worked: null, // a step with the matrices of a lesson, in place of the one that is open
   changes: [],
@@ -54,7 +55,8 @@ let unchanged = null; // the same without the changes: the result itself if ther
 // --- the text --------------------------------------------------------------------------------------------------------
 
 // Take a text; returns what is to be said about it. A text that cannot be read leaves the last one in place.
-function take(text) {
+function take(typed) {
+  const text = seen.fold(typed);
   const pieces = reader.encode(text);
   const unknown = [...new Set(pieces.filter(({ id }) => id === reader.unknown).map(({ piece }) => piece))];
   if (!pieces.length) return "Type something: the text is empty.";
@@ -69,7 +71,11 @@ function take(text) {
   if (unknown.length && reader.kind === "pretrained") return "The model reads [UNK] for what it does not know.";
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
-  return "";
+  const outside = seen.outside(text);
+  if (!outside.length) return "";
+  const count = `${seen.words.length.toLocaleString("en")} words`;
+  const other = data.examples.length ? " “Another” types a text that it can read." : "";
+  return `Expect mistakes: the model has seen ${count}, listed below, and not ${outside.map(quoted).join(", ")}.${other}`;
 }
 
 const source = () => state.pieces.map(({ id }, t) => (state.masked.includes(t) ? MASK : id));
@@ -138,6 +144,7 @@ function teacherForced(run, changes) {
 }
 
 let running = 0;
+const waiting = []; // for the page to be drawn
 
 // Run the model and draw the page. A long text is written in sight, a step at a time, as long as nothing else is asked
 // for. known: the tokens that are there already
@@ -163,6 +170,7 @@ function run(known = state.fixed) {
     if (turn !== running) return;
     drawInside();
     document.documentElement.dataset.ready = turn;
+    for (const tell of waiting.splice(0)) tell();
   };
   document.documentElement.dataset.ready = "";
   go();

@@ -3,7 +3,9 @@
 // A step is { id, label, title, formula, sign, rows, columns, factors, result, cell }
 //   rows: the side whose words are the rows;  columns: "keys", "words" or undefined for features
 //   factors, result: { symbol, get(values), gradient(backward) } of matrices
-//   cell(i, j): the sum behind one cell, as text
+//   cell(i, j): the sum behind one cell, as text;  names: of the rows, if they are not the words of a side ("own")
+//   axes: what rows and columns are;  hidden(i, j): whether a cell is crossed out;  glance: false for no small picture
+//   panel: the controls that belong to it
 // values: those of a run, or the gradients of a backward pass, which have the same names
 
 const whole = (name) => (values) => values[name];
@@ -39,24 +41,29 @@ const term = (a, b) => `${rounded(a)} · ${b < 0 ? `(${rounded(b)})` : rounded(b
 const subscript = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 const cellName = (symbol, i, j) => `${symbol}${subscript(i + 1)},${subscript(j + 1)}`;
 
-// Σ of products, the largest first; the rest of a long sum is one number.
+// Σ of products in the order in which the grid reads; of a long sum, the end is one number.
 function sumText(left, right, extra = []) {
-  const terms = Array.from(left, (a, k) => [a, right[k]]).filter(([a, b]) => a !== 0 && b !== 0);
-  terms.sort((one, other) => Math.abs(other[0] * other[1]) - Math.abs(one[0] * one[1]));
-  const shown = terms.slice(0, 5).map(([a, b]) => term(a, b));
-  const rest = terms.slice(5).reduce((sum, [a, b]) => sum + a * b, 0);
-  if (terms.length > 5) shown.push(`${rounded(rest)} (${terms.length - 5} more)`);
+  const all = Array.from(left, (a, k) => [a, right[k]]);
+  const terms = all.length > 8 ? all.filter(([a, b]) => a !== 0 && b !== 0) : all; // many units are off
+  const most = terms.length > 6 ? 5 : 6;
+  const shown = terms.slice(0, most).map(([a, b]) => term(a, b));
+  const rest = terms.slice(most).reduce((sum, [a, b]) => sum + a * b, 0);
+  if (terms.length > most) shown.push(`${rounded(rest)} (${terms.length - most} more)`);
   return [...(shown.length ? shown : ["0"]), ...extra].join(" + ").replaceAll("+ −", "− ");
 }
 
+// A number that is computed, and what a change makes of it
+const becomes = (computed, now) => (Math.abs(computed - now) < 1e-5 * (1 + Math.abs(now)) ? rounded(now) : `${rounded(computed)}, and your change makes it ${rounded(now)}`);
+
 // left · right (+ bias) = result, for the matrices of a run
-function product(id, label, title, formula, { rows, columns, left, right, result, bias, divide = 1, note = "" }) {
+function product(id, label, title, formula, { rows, columns, left, right, result, bias, divide = 1, note = "", axes }) {
   const cell = (i, j, values) => {
     const [a, b, y] = [left.get(values), right.get(values), result.get(values)];
     const extra = bias ? [`bias ${rounded(bias().data[j])}`] : [];
     const sum = sumText(a.row(i), b.transposed.row(j), extra);
     const over = divide === 1 ? sum : `(${sum}) / ${rounded(divide)}`;
-    return `${cellName(result.symbol, i, j)} = ${over} = ${rounded(y.at(i, j))}${note}`;
+    const computed = (dot(a.row(i), b.transposed.row(j)) + (bias?.().data[j] ?? 0)) / divide;
+    return `${cellName(result.symbol, i, j)} = ${over} = ${note ? rounded(y.at(i, j)) + note : becomes(computed, y.at(i, j))}`;
   };
   return {
     id,
@@ -66,6 +73,7 @@ function product(id, label, title, formula, { rows, columns, left, right, result
     sign: ["·", divide === 1 ? "=" : `/ ${rounded(divide)} =`],
     rows,
     columns,
+    axes,
     factors: [left, right],
     result,
     cell,

@@ -17,6 +17,7 @@ function attentionSteps(kind, layer, h) {
       result: values(symbol, ofHead(`${p}.${name}`, n)),
       bias: b && (() => cut(b)),
       note: turned && ` after turning`,
+      axes: [name === "q" ? "query" : "key", "feature"],
     });
   };
   const scale = state.changes.some(({ type }) => type === "scale") ? 1 : Math.sqrt(K);
@@ -25,6 +26,14 @@ function attentionSteps(kind, layer, h) {
   const v = part("v", other, group(h), G, kind.keys, other, "Values: what each word gives");
   const transposed = values("Kᵀ", ofHead(`${p}.k`, group(h)), (matrix) => matrix.transposed);
   const [S, A] = [values("S", ofHead(`${p}.scores`, h)), values("A", ofHead(`${p}.weights`, h))];
+  const masked = (!fills && kind.keys === "target") || state.changes.some(({ type }) => type === "key" || type === "score");
+  const bias = (i, j) => (data.config.slopes ? data.config.slopes[h] * Math.abs(i - j) : 0); // ALiBi
+  const raw = masked && {
+    symbol: "S",
+    raw: true,
+    get: (all) => all[`${p}.q`] && unmasked(q.result.get(all), k.result.get(all), scale, bias),
+    gradient: S.gradient,
+  };
   const z = values(
     "Z",
     (all) => all[`${p}.concat`],
@@ -40,16 +49,34 @@ function attentionSteps(kind, layer, h) {
       columns: "keys",
       left: q.result,
       right: transposed,
-      result: S,
+      result: raw || S,
       divide: scale,
+      axes: ["query", "key"],
     },
   );
+  const maskStep = {
+    id: "mask",
+    label: "Mask",
+    title: "Mask: what a query must not see",
+    formula: "S = −∞ where the key is hidden",
+    sign: ["→ mask →"],
+    rows: kind.rows,
+    columns: "keys",
+    axes: ["query", "key"],
+    factors: [raw],
+    result: S,
+    cell: (i, j, all) => {
+      const [before, after] = [raw.get(all).at(i, j), S.get(all).at(i, j)];
+      const why = after === -Infinity ? ": the mask hides this key" : before === after ? "" : `, changed from ${rounded(before)}`;
+      return `${cellName("S", i, j)} = ${rounded(after)}${why}`;
+    },
+  };
   const softmaxCell = (i, j, all) => {
     const row = S.get(all).row(i);
     const powers = Array.from(row, (s) => Math.exp(s - Math.max(...row)));
     const total = powers.reduce((a, b) => a + b, 0);
     const share = `e^${rounded(row[j])} / Σ e^S = ${rounded(powers[j])} / ${rounded(total)} (both divided by e^${rounded(Math.max(...row))})`;
-    return `${cellName("A", i, j)} = ${row[j] === -Infinity ? "0: the mask hides this key" : `${share} = ${rounded(A.get(all).at(i, j))}`}`;
+    return `${cellName("A", i, j)} = ${row[j] === -Infinity ? "0: the mask hides this key" : `${share} = ${becomes(powers[j] / total, A.get(all).at(i, j))}`}`;
   };
   const softmaxStep = {
     id: "weights",
@@ -59,6 +86,7 @@ function attentionSteps(kind, layer, h) {
     sign: ["→ softmax →"],
     rows: kind.rows,
     columns: "keys",
+    axes: ["query", "key"],
     factors: [S],
     result: A,
     cell: softmaxCell,
@@ -83,5 +111,10 @@ function attentionSteps(kind, layer, h) {
       bias: bo && (() => bo),
     },
   );
-  return [q, k, v, scores, softmaxStep, sum, out];
+  return [q, k, v, scores, ...(masked ? [maskStep] : []), softmaxStep, sum, out];
+}
+
+// q kᵀ / scale − bias of one head, before a mask and before changes: q (T, K), k (S, K)  ->  (T, S)
+function unmasked(q, k, scale, bias) {
+  return tiedLinear(q, k).map((x, at) => x / scale - bias(Math.floor(at / k.rows), at % k.rows));
 }

@@ -71,6 +71,7 @@ function feedForwardSteps(block, rows) {
   const first = (id, label, symbol, part, w) =>
     product(id, label, "Every row alone goes through the same network", `${symbol} = X ${w}${plus}`, {
       rows,
+      axes: ["position", "unit"],
       left: x,
       right: weight(w, `${p}.w${part}`),
       result: values(symbol, whole(`${p}.${id}`)),
@@ -88,6 +89,8 @@ function feedForwardSteps(block, rows) {
     rows,
     factors: before.map(({ result }) => result),
     result: hidden,
+    axes: ["position", "unit"],
+    note: (i, u) => unitText(p, rows, i, u),
     cell: (i, j, all) =>
       `${cellName("H", i, j)} = ${before.map(({ result }, n) => (n === before.length - 1 && gated ? rounded(result.get(all).at(i, j)) : `${name}(${rounded(result.get(all).at(i, j))})`)).join(" · ")} = ${rounded(hidden.get(all).at(i, j))}`,
   };
@@ -99,4 +102,16 @@ function feedForwardSteps(block, rows) {
     bias: bias(2),
   });
   return [...before, acted, second];
+}
+
+// How many units of a row are on, and what a unit pushes the next word towards
+function unitText(path, side, i, u) {
+  const hidden = value(`${path}.hidden`).row(i);
+  const row = model.weights[`${path}.w2`].row(u);
+  const on = ` ${hidden.filter((h) => h > 0).length} of ${hidden.length} units of this row are positive.`;
+  if (side !== "target" || fills) return on; // only the decoder's features are turned into words
+  const scores = model.project(new Matrix(1, row.length, row.map((x) => Math.sign(hidden[u]) * x))).data;
+  const bias = model.weights["output.b"]; // it is there without the unit too
+  const own = ranked(bias ? scores.map((score, id) => score - bias.data[id]) : scores, 3);
+  return hidden[u] ? `${on} Unit ${u + 1} pushes most towards ${own.map(({ id }) => quoted(tokenOf(id))).join(", ")}.` : on;
 }

@@ -64,11 +64,11 @@ function drawChanges() {
 // --- the controls of the step that is open ---------------------------------------------------------------------------
 
 function drawControls(row, step) {
-  const inHead = row.kind && ["q", "k", "v", "scores", "weights", "heads"].includes(step.id);
+  const inHead = row.kind && IN_HEAD.includes(step.id);
   byId("head-controls").hidden = !inHead;
   byId("head-off").checked = changesOf("head").length > 0;
   byId("head-uniform").checked = changesOf("uniform").length > 0;
-  const pair = row.kind && ["scores", "weights"].includes(step.id);
+  const pair = row.kind && ["scores", "mask", "weights"].includes(step.id);
   byId("pair-controls").hidden = !pair;
   if (pair) drawPair();
   const part = row.kind ? row.kind.part : row.title === "Feed-forward" ? "feed_forward" : null;

@@ -31,7 +31,7 @@ function drawEffect() {
     const chosen = id === taken;
     const difference = changed ? now[id] - before[id] : 0;
     const amount = element("span", { class: "amount" }, percent(now[id]));
-    if (changed) amount.prepend(element("small", {}, `${points(difference)} `));
+    if (changed) amount.prepend(element("small", { title: "percentage points" }, `${points(difference)} `));
     const bar = choice(
       `bar ${i}`,
       { here: i === 0, pressed: chosen, name: "next" },
@@ -63,13 +63,14 @@ function drawEffect() {
 const points = (difference) =>
   Math.abs(difference) < 5e-4 ? "±0" : `${difference < 0 ? "−" : "+"}${(100 * Math.abs(difference)).toFixed(1)}`;
 
-// The target's p and the loss of the text, before and after.
+// The target's p and the loss of the text, before and after the changes or the steps of SGD. On the stage they are there
+// before anything changes.
 function drawNumbers(t, now, before) {
-  if (!state.changes.length) {
-    byId("effect").replaceChildren();
-    return;
-  }
-  const found = effectOf(unchanged.values, teacherForced(unchanged, expanded(state.changes)), t);
+  const { taken } = training;
+  const changed = state.changes.length > 0;
+  if (state.worked || (!changed && !onStage())) return byId("effect").replaceChildren();
+  const found = changed ? effectOf(unchanged.values, teacherForced(unchanged, expanded(state.changes)), t) : effectOf(unchanged.values, unchanged.values);
+  if (taken.length && !changed) found.before = taken[0].loss;
   const same = output(unchanged) === output(result);
   const id =
     state.target?.row === t
@@ -77,15 +78,16 @@ function drawNumbers(t, now, before) {
       : CLASSES
         ? targets(unchanged)[0]
         : (following(unchanged)[Math.min(t, unchanged.given.length - 1)] ?? ranked(before, 1)[0].id);
-  const line = (name, a, b, write) => [
+  const line = (name, a, b, write, unit = "") => [
     element("dt", {}, name),
-    element("dd", {}, `${write(a)} → ${write(b)} `, element("strong", {}, `(${signed(b - a, write)})`)),
+    write(a) === write(b)
+      ? element("dd", {}, write(b))
+      : element("dd", {}, `${write(a)} → ${write(b)} `, element("strong", {}, `(${unit ? `${points(b - a)} ${unit}` : signed(b - a, write)})`)),
   ];
   byId("effect").replaceChildren(
-    ...line(`p of ${quoted(outcomeOf(id))}`, before[id], now[id], percent),
-    ...line("loss of the text before the changes", found.before, found.after, precise3),
-    element("dt", {}, CLASSES ? "the class" : "the text"),
-    element("dd", {}, same ? "stays the same" : isolated(`was: ${output(unchanged)}`)),
+    ...line(`p of ${quoted(outcomeOf(id))}`, before[id], now[id], percent, "percentage points"),
+    ...line("loss of the text", found.before, found.after, precise3),
+    ...(changed ? [element("dt", {}, CLASSES ? "the class" : "the text"), element("dd", {}, same ? "stays the same" : isolated(`was: ${output(unchanged)}`))] : []),
   );
 }
 const precise3 = (x) => (x < 0.0005 ? x.toExponential(1).replace("-", "−") : x.toFixed(3));
@@ -109,13 +111,11 @@ function rank() {
   if (ranking.key === key && ranking.weights === model.weights) return drawRanking();
   const turn = (ranking = { key, weights: model.weights, found: [], all: candidates(), run: unchanged });
   const next = () => {
-    if (turn !== ranking) return;
+    if (turn !== ranking || onStage()) return (ranking = turn === ranking ? { key: null } : ranking);
     const began = performance.now();
     if (turn.found.length === 1 && !turn.asked && turn.each * turn.all.length > LONG) return askToRank(turn, next);
     while (turn.found.length < turn.all.length && performance.now() - began < TURN / 2) {
-      const change = turn.all[turn.found.length];
-      const { before, after } = effectOf(turn.run.values, teacherForced(turn.run, expanded([change])));
-      turn.found.push({ change, rise: after - before });
+      turn.found.push(measured(turn.run, turn.all[turn.found.length]));
       turn.each = performance.now() - began;
       if (turn.found.length === 1) break;
     }
@@ -125,6 +125,17 @@ function rank() {
   byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
   document.documentElement.dataset.ranked = "";
   setTimeout(next, 500); // whoever types is not held up
+}
+
+function measured(run, change) {
+  const { before, after } = effectOf(run.values, teacherForced(run, expanded([change])));
+  return { change, rise: after - before };
+}
+// The head or sub-layer that matters most for the text; all are measured now, unless they are already.
+function bestChange(type) {
+  const known = ranking.run === unchanged && ranking.found.length === ranking.all.length;
+  const all = known ? ranking.found : candidates().filter((change) => change.type === type).map((change) => measured(unchanged, change));
+  return all.filter(({ change }) => change.type === type).sort((a, b) => b.rise - a.rise)[0].change;
 }
 
 const LONG = 6000; // ms
@@ -189,13 +200,6 @@ function drawRanking() {
 }
 
 function tryOut(change) {
-  if (change.type === "head") {
-    const kind = KINDS.find(({ name }) => name === change.kind);
-    Object.assign(state, { kind, layer: change.layer, head: change.head, step: "weights", column: 0 });
-  } else {
-    const [stack, layer, part] = change.name.split(".");
-    const kind = KINDS.find((each) => each.stack === stack && [each.part, "feed_forward"].includes(part)) ?? state.kind;
-    Object.assign(state, { kind, layer: Number(layer), step: part === "feed_forward" ? "ffn" : "out", column: 0 });
-  }
+  lookAt(change);
   toggle(change);
 }

@@ -26,7 +26,8 @@ function drawFlow() {
     byId("flow").dataset.plan = plan;
   }
   drawStep(openRow, open);
-  if (byId("step").dataset.open !== open.id) byId("step").scrollIntoView({ block: "nearest" });
+  const { open: shown } = byId("step").dataset;
+  if (shown !== undefined && shown !== open.id) byId("step").scrollIntoView({ block: "nearest" }); // not as the page opens
   byId("step").dataset.open = open.id;
   if (key !== undefined)
     byId("flow")
@@ -36,7 +37,7 @@ function drawFlow() {
 
 function stepButton(row, step, isOpen) {
   const key = `${row.kind?.name ?? row.title} ${step.id}`;
-  const matrix = step.result?.get(result.values);
+  const matrix = step.glance === false ? undefined : step.result.get(result.values);
   const canvas = canvasOf(`step ${key}`, { class: "glance" });
   if (matrix) {
     const isWeight = step.result.symbol === "A" || step.weights;
@@ -58,7 +59,7 @@ function stepIsChanged(row, step) {
   const kind = row.kind;
   return state.changes.some((change) => {
     if (kind && change.kind === kind.name && [null, state.layer].includes(change.layer))
-      return { head: "heads", uniform: "weights", key: "scores", score: "scores" }[change.type] === step.id;
+      return { head: "heads", uniform: "weights", key: "mask", score: "mask" }[change.type] === step.id;
     return change.name !== undefined && step.result && change.name === resultName(step);
   });
 }
@@ -77,30 +78,19 @@ function openAt(row, step) {
 // --- the step that is open -------------------------------------------------------------------------------------------
 
 function drawStep(row, step) {
-  const named = row.kind && ["q", "k", "v", "scores", "weights", "heads"].includes(step.id);
+  const named = row.kind && IN_HEAD.includes(step.id);
   const where = state.worked
     ? ""
     : ({ Input: row.title, Output: "Output" }[row.title] ??
       (named ? nameOf(here()) : `${row.kind?.title ?? row.title.toLowerCase()}, layer ${state.layer + 1}`));
   byId("step-title").replaceChildren(step.title, " ", element("small", {}, where));
-  const shape = [...step.factors, step.result]
-    .filter(Boolean)
-    .map(({ symbol, get }) => `${symbol} ${sizeOf(get(result.values))}`);
-  byId("step-formula").replaceChildren(
-    element("strong", {}, step.formula),
-    shape.length ? `   with ${shape.join(", ")}` : "",
-  );
-  for (const name of ["training", "lens", "residual"]) byId(`panel-${name}`).hidden = step.panel !== name;
-  byId("panel-matrices").hidden = Boolean(step.panel);
-  byId("panel-units").hidden = !["hidden", "ffn"].includes(step.id);
+  const shape = [...step.factors, step.result].map(({ symbol, get }) => `${symbol} ${sizeOf(get(result.values))}`);
+  byId("step-formula").replaceChildren(element("strong", {}, step.formula), `   with ${shape.join(", ")}`);
+  for (const name of ["training", "residual"]) byId(`panel-${name}`).hidden = step.panel !== name;
   if (step.panel === "training") drawTraining();
-  else if (step.panel === "lens") drawLens();
   else if (step.panel === "residual") drawResidual();
-  else {
-    drawShow(step);
-    drawEquation(step);
-    if (!byId("panel-units").hidden) drawUnits();
-  }
+  drawShow(step);
+  drawEquation(step);
   byId("controls").hidden = Boolean(state.worked);
   if (!state.worked) drawControls(row, step);
 }
@@ -117,7 +107,8 @@ function drawShow(step) {
       (radio.value === "gradient" && !model.speaks) ||
       (["before", "difference"].includes(radio.value) && !changed);
   }
-  byId("numbers").checked = state.numbers;
+  byId("lines").parentElement.hidden = step.id !== "weights";
+  byId("lines").value = state.lines;
   byId("show-note").textContent =
     state.show === "gradient"
       ? `L = ${precise(gradients().loss)}: mean of −ln p of the target words. Choose another target under “Loss”.`
@@ -139,81 +130,67 @@ function shownMatrix(part) {
   );
 }
 
-function drawEquation(step) {
-  const { factors, result: y, sign } = step;
-  const side = step.rows;
-  const rows = step.names ?? step.words ?? words(side);
+// The chosen row of a step's matrix
+const rowIn = (step, matrix) => Math.min(state.place[step.rows], matrix.rows - 1);
+const columnNames = ({ columns }) => (columns === "keys" ? words(state.kind.keys) : columns);
+const rowNames = (step) => step.names ?? step.words ?? words(step.rows);
+
+// The result of the step, and above it small pictures of what it is computed from. over: what is around the cells of the
+// result, once that is known
+function drawEquation(step, over) {
+  const { factors, result: y, sign, rows: side } = step;
+  const rows = rowNames(step);
   const shape = y.get(result.values);
-  const row = Math.min(state.place[side], shape.rows - 1);
-  state.column = Math.min(state.column, shape.columns - 1);
-  const column = state.column;
-  const keys =
-    step.columns === "keys" ? words(state.kind.keys) : Array.isArray(step.columns) ? step.columns : undefined;
-  const { width, unit } = screen;
-  const room = width - 100 - 75 * (factors.length + 1); // without words and signs
-  const needed = ({ columns }) => (columns <= WIDE ? 34 * unit * columns : 150);
-  const sizes = factors.map((part) => part.get(result.values)).filter(Boolean);
-  const narrow = width < 500; // one matrix below the other
-  byId("equation").classList.toggle("narrow", narrow);
-  const tight = !narrow && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > room + 75; // result first
-  const share = narrow ? width - 90 : Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
-  const rest = Math.max(75, Math.floor((room - needed(shape)) / factors.length));
-  const parts = [];
-  const isProduct = sign[0] === "·" || sign[0] === "softmax";
-  [...factors, y].forEach((part, i) => {
-    const isResult = i === factors.length;
-    const matrix = shownMatrix(part);
-    if (!matrix) return;
-    const isRight = isProduct && i === 1 && !isResult;
-    const names = {
-      rows: isRight ? undefined : matrix.rows === rows.length ? rows : words(side),
-      columns: isResult || part.symbol === "S" || part.symbol === "A" ? keys : undefined,
-    };
-    if (part.symbol === "A" && !isResult) names.columns = step.words ?? words(state.kind.keys);
-    if (isRight && step.id === "scores") names.columns = keys;
-    if (isRight && step.id === "heads") names.rows = step.words ?? words(state.kind.keys);
-    if (i && names.rows === rows && !isResult) names.rows = undefined;
-    const isWeight =
-      state.show !== "gradient" && state.show !== "difference" && (part.symbol === "A" || (step.weights && isResult));
-    const masked = !step.words && (part.symbol === "S" || part.symbol === "A");
-    const score = masked && value(`${path()}.scores`)[state.head];
-    const rowwise = !isProduct && !isResult;
-    const picked =
-      isResult || rowwise
-        ? {
-            row,
-            column:
-              isResult || (shape.columns === matrix.columns && sign[0] !== "→ softmax →" && sign[0] !== "→ norm →")
-                ? column
-                : undefined,
-          }
-        : isRight
-          ? { column }
-          : { row };
-    parts.push(
-      matrixFigure(`matrix ${part.symbol}`, {
-        symbol: state.show === "gradient" ? `∂L/∂${part.symbol}` : part.symbol,
-        about: `${SHOWN[state.show]}: ${part.symbol}`,
-        matrix,
-        names,
-        picked,
-        pick: isResult ? (i, j) => select({ [side]: i, column: j }) : undefined,
-        hidden: score ? (i, j) => score.at(i, j) === -Infinity : undefined,
-        signed: !isWeight,
-        most: tight && !isResult ? Math.min(share, rest) : share,
-        wide: tight && !isResult ? 0 : WIDE,
-        all: state.numbers,
-      }),
-    );
-    if (!isResult && sign[i] && state.show !== "gradient")
-      parts.push(element("span", { class: "sign", "aria-hidden": "true" }, sign[i]));
-  });
-  redraw(byId("equation"), ...parts);
+  const row = rowIn(step, shape);
+  const column = (state.column = Math.min(state.column, shape.columns - 1));
+  const keys = columnNames(step);
+  const [yAxis, xAxis] = step.axes ?? ["position", "feature"];
+  const isProduct = sign[0] === "·";
+  const scores = step.words ? undefined : value(`${path()}.scores`)[state.head];
+  const masked = (i, j) => scores.at(i, j) === -Infinity;
+  const pick = (i, j) => select({ [side]: i, column: j });
   const asText =
     state.show === "gradient"
       ? gradientText(step, row, column)
       : step.cell(row, column, state.show === "before" ? teacherForced(result, []) : result.values);
-  byId("cell").replaceChildren(isolated(rows[row]), ...(keys ? [", ", isolated(keys[column])] : []), ": ", asText);
+  const note = state.show === "value" ? (step.note?.(row, column) ?? "") : "";
+  byId("cell").replaceChildren(isolated(rows[row]), ...(keys ? [", ", isolated(keys[column])] : []), ": ", asText, note);
+  measure();
+  screen.room.over = over;
+  const figureOf = (part, given) => {
+    const matrix = shownMatrix(part);
+    if (!matrix) return null;
+    const isWeight = part.symbol === "A" || (step.weights && part === y);
+    const shared = {
+      symbol: state.show === "gradient" ? `∂L/∂${part.symbol}` : part.symbol,
+      about: `${SHOWN[state.show]}: ${part.symbol}`,
+      matrix,
+      signed: !isWeight || ["gradient", "difference"].includes(state.show),
+      hidden: scores && !part.raw && ["S", "A"].includes(part.symbol) ? masked : undefined,
+    };
+    return matrixFigure(`matrix ${part.symbol}`, { ...shared, ...given(matrix) });
+  };
+  const sameColumn = (matrix) => shape.columns === matrix.columns && !["→ softmax →", "→ norm →"].includes(sign[0]);
+  const small = factors.flatMap((part, i) => {
+    const figure = figureOf(part, (matrix) => ({
+      small: 4.5 * 16 * screen.unit,
+      names: { rows: matrix.rows === rows.length && !(isProduct && i) ? rows : undefined },
+      picked: isProduct ? (i ? { column } : { row }) : { row, column: sameColumn(matrix) ? column : undefined },
+    }));
+    const mark = sign[i] && state.show !== "gradient" ? [element("span", { class: "sign", "aria-hidden": "true" }, sign[i])] : [];
+    return figure ? [figure, ...mark] : [];
+  });
+  const lines = drawnAsLines(step);
+  const own = { pick, picked: { row, column }, names: { rows, columns: keys }, axes: { rows: yAxis, columns: xAxis } };
+  const figure = lines
+    ? linesFigure(lines, rows, keys, row, (i) => pick(i, column))
+    : figureOf(y, () => (step.hidden ? { ...own, hidden: step.hidden } : own));
+  byId("factors").replaceChildren(...small);
+  redraw(byId("equation"), ...(figure ? [figure] : []));
+  const cells = screen.staged && !over && figure?.querySelector("canvas.live")?.getBoundingClientRect();
+  if (!cells) return;
+  const { width, height } = figure.getBoundingClientRect();
+  drawEquation(step, { width: width - cells.width, height: height - cells.height });
 }
 
 function gradientText(step, row, column) {
@@ -227,6 +204,6 @@ function gradientText(step, row, column) {
 function listenToFlow() {
   for (const radio of document.querySelectorAll("input[name=show]"))
     radio.addEventListener("change", () => select({ show: radio.value }));
-  byId("numbers").addEventListener("change", () => select({ numbers: byId("numbers").checked }));
+  byId("lines").addEventListener("change", () => select({ lines: byId("lines").value }));
   moveWithArrows(byId("flow"));
 }

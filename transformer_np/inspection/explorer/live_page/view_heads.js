@@ -21,8 +21,7 @@ function thumbnail(kind, layer, head) {
       condition: off ? "off" : changed ? "changed" : "",
     },
     () => {
-      const inHead = ["q", "k", "v", "scores", "weights", "heads"].includes(state.step);
-      select({ kind, layer, head, column: 0, step: inHead ? state.step : "weights" });
+      select({ kind, layer, head, column: 0, step: IN_HEAD.includes(state.step) ? state.step : "weights" });
       return byId("step-title");
     },
   );

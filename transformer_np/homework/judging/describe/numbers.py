@@ -1,0 +1,303 @@
+"""Finders for wrong numbers in the right shape."""
+
+import re
+from itertools import permutations
+
+import numpy as np
+
+from ..attempt import UNSET
+from ..compare import close
+from ..words import listed
+from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats, subsets
+from .factors import names_of
+
+_MOST_PLACES = 4  # of a shift
+_ADDITIVE = -1e4  # and below: a mask that hides
+
+
+def numbers_that_are_not_set(draw):
+    """What np.empty has left in an array, or what was added to it."""
+    if draw.actual.dtype.kind in "iuf" and draw.wrong.any():
+        text = f"{draw.name} has entries that no line has set: np.empty leaves in them what the memory holds"
+        for there in (UNSET, draw.expected + UNSET if not draw.is_boolean else UNSET):
+            array = np.where(draw.wrong, there, draw.expected)
+            yield "np.empty is not filled", f"{text} (here, always {UNSET}). np.zeros sets all to 0.", array
+
+
+def truth_values(draw):
+    expected, name = draw.expected, draw.name
+    if not draw.is_boolean:
+        if draw.actual.dtype == bool and np.array_equal(draw.actual, np.isneginf(expected)):
+            text = f"{name} is Boolean. It must hold numbers: 0 for visible and −inf for hidden."
+            yield "True and False instead of numbers", text
+        return
+    actual, kind, what = _as_truth(draw)
+    if actual is None:
+        return
+    if kind and close(actual, expected):
+        yield kind, f"{name} {what}, in the right places. It must hold True and False (dtype bool)."
+    also = f" Also, it {what}, but it must be Boolean." if kind else ""
+    if close(actual, ~expected):
+        yield "inverted", f"{name} is inverted: True and False are swapped. True means hidden.{also}"
+    if actual.ndim < 2 or actual.all() or not actual.any():
+        return
+    turned = expected.swapaxes(-1, -2)
+    if close(actual, turned):
+        yield "transposed", f"{name} is transposed: rows and columns are swapped.{also}"
+    for k, where in ((1, "too far right"), (-1, "too far left")) if not kind else ():
+        own, inside = (actual, expected) if k > 0 else (expected, actual)
+        if np.array_equal(own[..., 1:], inside[..., :-1]):
+            text = f"{name} is off by one along {draw.letters[-1]}: every edge is one column {where}."
+            yield "off by one diagonal", text
+    if close(actual, ~turned):
+        yield "inverted and transposed", f"{name} is inverted, and rows and columns are swapped.{also}"
+
+
+def is_mask(draw):
+    """What is known of a mask that holds numbers, or of numbers that are a mask, in the wrong places."""
+    if not draw.is_boolean and draw.actual.dtype == bool:
+        yield "True and False instead of numbers", f"{draw.name} is Boolean. It must hold numbers."
+    elif draw.is_boolean and draw.actual.dtype != bool:
+        _, kind, what = _as_truth(draw)
+        what = f"{what}, in the wrong places" if kind else f"holds numbers (dtype {draw.actual.dtype})"
+        text = f"{draw.name} {what}. It must hold True and False (dtype bool)."
+        yield kind or "numbers instead of True and False", text
+
+
+def _as_truth(draw):
+    """(The answer's mask as truth values or None, what it is instead, what is said of that)."""
+    if draw.actual.dtype == bool:
+        return draw.actual, "", ""
+    values = draw.actual.astype(float)
+    hidden = values <= _ADDITIVE
+    if np.isin(values, (0, 1)).all():
+        return values == 1, "numbers instead of True and False", "holds the numbers 0 and 1"
+    if np.isin(values[~hidden], (0, 1)).all() and hidden.any():
+        return hidden, "an additive mask", "is an additive mask"
+    return None, "", ""
+
+
+def nothing_but_one_number(draw):
+    if draw.actual.size < 2:
+        return
+    first = draw.actual.flat[0]
+    if np.isnan(draw.actual.astype(float)).all():
+        yield "NaN everywhere", f"{draw.name} is NaN everywhere.{NAN_ADVICE}"
+    elif (draw.actual == first).all():
+        if draw.is_boolean and draw.actual.dtype == bool:
+            yield f"{first} everywhere", f"{draw.name} is {first} everywhere."
+        elif first == 0:
+            yield "all zeros", f"{draw.name} is 0 everywhere{' in this case' if draw.earlier else ''}."
+        else:
+            text = f"{draw.name} is the same number everywhere, here {first:.6g}."
+            yield "the same number everywhere", text
+
+
+def another_array(draw):
+    for name, array in draw.inputs.items():
+        yield f"returns {name}", f"{draw.name} has the numbers of {name}, unchanged.", array
+    for name, array in draw.others.items():
+        if name != draw.name and close(draw.returned[name], draw.expected):
+            first, second = sorted((draw.name, name), key=list(draw.others).index)
+            text = f"{first} and {second} are swapped: the numbers are right, but the order is wrong."
+            yield f"{first} and {second} swapped", text, array
+        elif name != draw.name:
+            yield f"{name} instead of {draw.name}", f"The array returned as {draw.name} is {name}.", array
+
+
+def an_earlier_result(draw):
+    text = f"{draw.name} is the result of an earlier call with other inputs. Something is kept between calls."
+    for array in draw.earlier:
+        yield "the result of an earlier call", text, array
+
+
+def a_factor_or_a_term(draw):
+    if floats(draw) is None:
+        return
+    actual, expected = floats(draw)
+    square = np.vdot(expected, expected)
+    ratio = float(np.vdot(actual, expected) / square) if square else 0
+    if ratio and close_where_finite(draw, ratio * draw.expected):
+        if abs(ratio + 1) < 1e-4:
+            yield "wrong sign", f"{draw.name} has the wrong sign: it is −1 times the right result."
+        for name in names_of(ratio, draw.sizes, draw.numbers):
+            text = f"{draw.name} is {name} times the right result.{_about_factor(name)}"
+            yield f"constant factor {name}", text
+        if f"{ratio:.3g}" != "1":
+            yield f"constant factor {ratio:.3g}", f"{draw.name} is {ratio:.3g} times the right result."
+    offset = float(np.mean(actual - expected))
+    if draw.expected.size > 1 and offset and close_where_finite(draw, draw.expected + offset):
+        names = names_of(offset, draw.sizes, draw.numbers)
+        for name in ["1" if offset > 0 else "−1"] if abs(abs(offset) - 1) <= 1e-4 else [*names, f"{offset:.3g}"]:
+            yield f"constant offset {name}", f"{draw.name} is the right result plus {name}."
+
+
+def _about_factor(name):
+    name = name.removeprefix("−")
+    letters = "".join(c for c in name if c.isalpha())
+    if re.fullmatch(r"√\w+", name):
+        return f" The factor 1/{name} is missing."
+    if re.fullmatch(r"1/√\w+", name):
+        return f" There is a factor {name} too many."
+    if name.startswith("1/") and "√" not in name and " " not in name and letters:
+        sizes = name[2:].strip("()").split("·")
+        mean = ", or a mean instead of a sum" if letters.isupper() else f", or is a factor {listed(sizes)} missing"
+        return f" Is there an extra division by {listed(sizes)}{mean}?"
+    if not set("/√ ²") & set(name) and letters.isupper():
+        return f" Is a division by {listed(name.split('·'))} missing, or a sum used instead of a mean?"
+    return ""
+
+
+def an_input_too_much_or_missing(draw):
+    if floats(draw) is None:
+        return
+    right, said = draw.expected, f"{draw.name} is the right result"
+    for name, array in draw.inputs.items():
+        if array.dtype.kind in "fb" and broadcasts(array, right) and np.isfinite(array).all() and array.any():
+            array = array.astype(float)
+            yield f"{name} added", f"{said} plus {name}.", right + array
+            text = f"{said} minus {name}. Is {name} not added, or subtracted?"
+            yield f"{name} not added", text, right - array
+            yield f"{name} as an extra factor", f"{said} times {name}.", right * array
+            text = f"{said} divided by {name}. Is a factor {name} missing?"
+            yield f"{name} missing as a factor", text, right / array
+    for name, array in draw.others.items():
+        if name != draw.name and array.shape == right.shape and array.dtype.kind == "f":
+            yield f"{name} added to {draw.name}", f"{said} plus {name}.", right + array
+
+
+def other_order_of_axes(draw):
+    right = draw.expected
+    for order in permutations(range(right.ndim)) if draw.actual.ndim == right.ndim else ():
+        axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
+        text = f"{draw.name} is transposed: the numbers are right, but the axes {axes} are in the wrong order."
+        yield "transposed", text, right.transpose(order)
+
+
+def reshaped(draw):
+    right = draw.expected
+    text = (
+        f"{draw.name} has the right numbers in the wrong places. A reshape only splits or joins neighbouring axes. To "
+        "reorder axes, use a transpose before or after it."
+    )
+    for order in permutations(range(right.ndim)) if not draw.is_boolean and right.size > 3 else ():
+        yield "reshaped in the wrong order of axes", text, right.transpose(order).reshape(right.shape)
+
+
+def other_order_along_an_axis(draw):
+    actual, right, name = draw.actual, draw.expected, draw.name
+    for axis, letter in enumerate(draw.letters):
+        n = right.shape[axis]
+        if n < 2:
+            continue
+        yield f"reversed along {letter}", f"{name} is in reverse order along {letter}.", np.flip(right, axis)
+        for k in (k for places in range(1, min(n, _MOST_PLACES + 1)) for k in (places, -places)):
+            many = "one place" if abs(k) == 1 else f"{abs(k)} places"
+            how = f"{'forward' if k > 0 else 'backward'} along {letter} by {many}"
+            text = f"{name} is rolled {how}: entries that leave at one end come back at the other."
+            yield f"rolled {how}", text, np.roll(right, k, axis)
+            for fill in (False, True) if draw.is_boolean else (0,):
+                text = f"{name} is right, but shifted {how}. The empty places hold {fill}."
+                yield f"shifted {how}", text, _shifted(right, k, axis, fill)
+        for index, which in ((0, "first"), (n - 1, "last")):
+            text = f"{name} repeats its {which} entry along {letter} at every place."
+            repeated = np.broadcast_to(right.take([index], axis), right.shape)
+            yield f"the {which} along {letter} repeated", text, repeated
+        if actual.dtype == bool or draw.is_boolean:
+            continue  # truth values coincide too often
+        own, wanted = np.moveaxis(actual, axis, 0), np.moveaxis(right, axis, 0)
+        at = [[j for j, other in enumerate(wanted) if close(part, other)] for part in own]
+        if sorted(at) == [[j] for j in range(n)]:
+            text = f"{name} has the wrong order along {letter}: it holds the right entries in the order "
+            text += f"{[j for (j,) in at]}."
+            yield "heads permuted" if letter == "H" else f"another order along {letter}", text
+        filled, needed = ([i for i, part in enumerate(array) if np.any(part)] for array in (own, wanted))
+        if right.ndim > 1 and len(filled) > 1 and sorted(at[i] for i in filled) == [[j] for j in needed]:
+            moved = [f"that of {letter.lower()} = {at[i][0]} is at {i}" for i in filled if at[i] != [i]]
+            text = f"{name} holds the right entries along {letter} in other places, and 0 elsewhere: "
+            yield f"other places along {letter}", f"{text}{listed(moved[:3])}."
+
+
+def _shifted(array, k, axis, fill):
+    """The array shifted by k places along an axis, with `fill` in the empty places."""
+    moved = np.moveaxis(np.full_like(array, fill), axis, 0)
+    source = np.moveaxis(array, axis, 0)
+    if k > 0:
+        moved[k:] = source[:-k]
+    else:
+        moved[:k] = source[-k:]
+    return np.moveaxis(moved, 0, axis)
+
+
+def finite_for_infinite(draw):
+    infinite = np.isinf(draw.expected) if not draw.is_boolean and draw.actual.dtype != bool else np.zeros(1, bool)
+    if not infinite.any() or not close(draw.actual[~infinite], draw.expected[~infinite]):
+        return
+    there, wanted = draw.actual[infinite], draw.expected[infinite]
+    if (np.isfinite(there) & (np.abs(there) > 1e3) & (np.sign(there) == np.sign(wanted))).all():
+        text = f"{draw.name} holds a large number, here {there.flat[0]:.3g}, instead of {wanted.flat[0]}."
+        yield "a large number instead of infinity", text
+    elif (there == -wanted).all():
+        yield "infinity of the wrong sign", f"The infinities in {draw.name} have the wrong sign."
+
+
+_ELEMENTWISE = {
+    "the absolute value": np.abs, "the square": np.square, "the square root": np.sqrt, "the logarithm": np.log,
+    "minus the logarithm": lambda x: -np.log(x), "the logarithm to base 2": np.log2, "the exponential": np.exp,
+    "the exponential of the negative": lambda x: np.exp(-x), "the reciprocal": np.reciprocal,
+    "1 −": lambda x: 1 - x, "the cube": lambda x: x**3, "the reciprocal square": lambda x: x**-2.0,
+    "the tanh": np.tanh, "the ReLU": lambda x: np.maximum(x, 0), "the sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "the sign": np.sign,
+}  # fmt: skip
+
+
+def function_of_each_number(draw):
+    right = draw.expected
+    if floats(draw) is None or right.dtype.kind != "f":
+        return
+    for name, function in _ELEMENTWISE.items():
+        name = f"{name}{' of' * (name != '1 −')} the right result"
+        yield name, f"{draw.name} is {name}.", function(right)
+    for name, function in (("rounded", np.round), ("truncated to integers", np.trunc)):
+        yield name, f"{draw.name} is {name}. Is it stored in an integer array?", function(right)
+    for sign, word in ((1, "plus"), (-1, "minus")) if right.ndim > 1 and right.shape[-1] == right.shape[-2] else ():
+        text = f"{draw.name} is the right result {word} the identity matrix."
+        yield f"{word} the identity", text, right + sign * np.eye(right.shape[-1])
+
+
+def function_of_each_row(draw):
+    actual, right, name = draw.actual, draw.expected, draw.name
+    if floats(draw) is None or right.dtype.kind != "f":
+        return
+    for axes in subsets(right):
+        if np.prod([right.shape[i] for i in axes]) < 2:
+            continue
+        along = listed(draw.letters[i] for i in axes)
+        total, mean = right.sum(axes, keepdims=True), right.mean(axes, keepdims=True)
+        if close(actual / actual.sum(axes, keepdims=True), right):
+            text = f"{name} would be right if it were divided by its own sum over {along}."
+            yield f"not divided by the sum over {along}", text
+        text = f"{name} is divided by its own sum over {along}."
+        yield f"divided by the sum over {along}", text, right / total
+        yield f"mean over {along} subtracted", f"The mean over {along} is subtracted from {name}.", right - mean
+        for word, value in (("mean", mean), ("sum", total)):
+            text = f"{name} holds the {word} of the right result over {along} at every place."
+            yield f"the {word} over {along} everywhere", text, np.broadcast_to(value, right.shape)
+        length = np.sqrt((right**2).sum(axes, keepdims=True))
+        yield f"divided by the norm over {along}", f"{name} is divided by its norm over {along}.", right / length
+        powers = np.exp(right - right.max(axes, keepdims=True))
+        text = f"{name} has an extra softmax over {along}."
+        yield f"softmax over {along} of the right result", text, powers / powers.sum(axes, keepdims=True)
+    for axis, letter in enumerate(draw.letters):
+        text = f"{name} is a cumulative sum along {letter}"
+        kind = f"cumulative sum along {letter}"
+        yield kind, f"{text}: each place also contains the earlier ones.", np.cumsum(right, axis)
+        back = np.flip(np.cumsum(np.flip(right, axis), axis), axis)
+        yield f"{kind} from the end", f"{text} from the end: each place contains the later ones.", back
+
+
+OF_NUMBERS = (
+    numbers_that_are_not_set, truth_values, nothing_but_one_number, another_array, a_factor_or_a_term,
+    other_order_of_axes, an_input_too_much_or_missing, other_order_along_an_axis, finite_for_infinite,
+    function_of_each_number, function_of_each_row, reshaped,
+)  # fmt: skip

@@ -1,0 +1,122 @@
+// Attention as lines between words and as colours of words, the legend of a matrix, and a picture of it as a file.
+
+let drawnLast = null; // the result of the open step as it was drawn last
+
+// What the colours of a matrix mean
+function legend({ matrix, signed, hidden }) {
+  const largest = signed ? largestOf(matrix.data) : 1;
+  const ramp = element("canvas", { class: "ramp", role: "img", "aria-label": signed ? "from negative to positive" : "from 0 to 1" });
+  const steps = Float64Array.from({ length: 64 }, (_, i) => (signed ? i / 31.5 - 1 : i / 63));
+  paint(ramp, new Matrix(1, 64, steps), { signed });
+  const [low, high] = signed ? [precise(-largest), precise(largest)] : ["0", "1"];
+  const crossed = Array.from({ length: matrix.rows }, (_, i) => hidden(i, matrix.columns - 1)).some(Boolean);
+  return element("p", { class: "legend" }, low, ramp, high, ...(crossed ? [element("span", { class: "crossed" }), "hidden"] : []));
+}
+
+// The attention weights of the heads that are to be drawn as lines, or null
+function drawnAsLines({ id, words: own }) {
+  if (id !== "weights" || own || !state.lines || state.show !== "value") return null;
+  const all = value(`${path()}.weights`);
+  return state.lines === "all" ? all : [all[state.head]];
+}
+
+const HEADS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a1fb8", "#b08500", "#4da6dd", "#c23b22"];
+const svg = (tag, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, text] of Object.entries(attributes)) made.setAttribute(name, text);
+  made.append(...children);
+  return made;
+};
+
+// Queries at the left, keys at the right, a line for each weight, as strong as it (Vig 2019)
+function linesFigure(heads, rows, keys, row, pick) {
+  const { room, staged, unit } = screen;
+  const size = 15 * unit;
+  const count = Math.max(rows.length, keys.length);
+  const high = Math.max(12, Math.min(1.8 * size, staged ? (room.height - 30) / count : 24 * unit));
+  const wide = Math.min(room.width, 44 * size);
+  const [left, right, y] = [0.32 * wide, 0.68 * wide, (i) => (i + 0.6) * high];
+  const text = (x, i, word, anchor, on) =>
+    svg("text", { x, y: y(i) + size / 3, "text-anchor": anchor, "font-size": Math.min(size, high), "font-weight": on ? 700 : 400, fill: "currentColor" }, word);
+  const groups = rows.map((word, t) => {
+    const lines = heads.flatMap((A, h) =>
+      keys.flatMap((_, s) => {
+        const stroke = HEADS[(heads.length > 1 ? h : 0) % HEADS.length];
+        const strength = { stroke, "stroke-opacity": A.at(t, s).toFixed(3), "stroke-width": (high / 6).toFixed(1) };
+        return A.at(t, s) < 0.01 ? [] : [svg("line", { x1: left + 6, y1: y(t), x2: right - 6, y2: y(s), ...strength })];
+      }),
+    );
+    const group = svg("g", { class: `query${t === row ? " on" : ""}` }, text(left, t, word, "end", t === row), ...lines);
+    group.addEventListener("click", () => pick(t));
+    return group;
+  });
+  const [w, h] = [Math.round(wide), Math.round((count + 0.6) * high)];
+  const label = "attention as lines from the queries at the left to the keys at the right";
+  const drawing = svg("svg", { class: "lines", width: w, height: h, viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": label, "font-family": "system-ui, sans-serif" });
+  drawing.append(...keys.map((word, s) => text(right, s, word, "start", false)), ...groups);
+  drawnLast = { drawing };
+  const names = heads.length > 1 ? heads.map((_, h) => element("span", { class: "head-name" }, svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, fill: HEADS[h % HEADS.length] })), ` head ${h + 1}`)) : [];
+  return element("figure", {}, element("figcaption", {}, "A ", element("small", {}, "query → key; the line is as strong as the weight")), drawing, element("p", { class: "legend" }, ...names));
+}
+
+// The words that a word looks at, as the pointer is on it or it has the focus; or those that look at it
+const LISTS = { source: "tokens", target: "steps" };
+function colourWords(side, i) {
+  const { kind, head } = state;
+  const A = side === undefined || ![kind.rows, kind.keys].includes(side) ? null : value(`${path()}.weights`)[head];
+  const looks = side === kind.rows;
+  for (const [other, id] of Object.entries(LISTS))
+    [...byId(id).querySelectorAll("button")].forEach((chip, s) => {
+      const seen = A && other === (looks ? kind.keys : kind.rows) && (looks ? A.at(i, s) : A.at(s, i));
+      chip.style.setProperty("--look", `${Math.round(100 * (seen || 0))}%`);
+    });
+}
+function listenToWords() {
+  for (const [side, id] of Object.entries(LISTS)) {
+    const look = ({ target }) => target.closest("button") && colourWords(side, Number(target.closest("button").dataset.key.split(" ")[1]));
+    for (const name of ["pointerover", "focusin"]) byId(id).addEventListener(name, look);
+    for (const name of ["pointerleave", "focusout"]) byId(id).addEventListener(name, () => colourWords());
+  }
+  byId("save-svg").addEventListener("click", () => save("svg", `data:image/svg+xml,${encodeURIComponent(pictureText())}`));
+  byId("save-png").addEventListener("click", savePng);
+}
+
+// --- a file ----------------------------------------------------------------------------------------------------------
+
+// The picture of the open step as the text of an SVG file
+function pictureText() {
+  const { symbol, matrix, names, axes, hidden, signed, drawing } = drawnLast;
+  const serial = (root) => new XMLSerializer().serializeToString(root);
+  if (drawing) return serial(Object.assign(drawing.cloneNode(true)));
+  const written = matrix.columns <= 24 && matrix.rows <= 40;
+  const [w, h, left, top] = [written ? 46 : 10, written ? 24 : 10, 110, 90];
+  const largest = signed ? largestOf(matrix.data) : 1;
+  const colour = (x) => between(signed ? [colours.cell, colours[x < 0 ? "below" : "above"]] : VIRIDIS, largest && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0);
+  const label = (x, y, text, more = {}) => svg("text", { x, y, "text-anchor": "middle", fill: "#1a1d21", ...more }, text);
+  const root = svg("svg", { width: left + w * matrix.columns + 10, height: top + h * matrix.rows + 10, "font-family": "sans-serif", "font-size": 12 });
+  root.append(svg("rect", { width: "100%", height: "100%", fill: "#fff" }));
+  root.append(label(8, 18, `${symbol}, ${matrix.rows} × ${matrix.columns}; rows: ${axes.rows}${axes.columns ? `, columns: ${axes.columns}` : ""}`, { "text-anchor": "start", "font-weight": 700 }));
+  for (let i = 0; i < matrix.rows; i++) {
+    if (names.rows) root.append(label(left - 6, top + h * (i + 0.5) + 4, names.rows[i], { "text-anchor": "end" }));
+    for (let j = 0; j < matrix.columns; j++) {
+      const [x, rgb] = [matrix.at(i, j), hidden(i, j) ? [255, 255, 255] : colour(matrix.at(i, j))];
+      root.append(svg("rect", { x: left + j * w, y: top + i * h, width: w - 1, height: h - 1, fill: `rgb(${rgb.join()})`, stroke: hidden(i, j) ? "#c9ced6" : "none" }));
+      if (written && !hidden(i, j)) root.append(label(left + (j + 0.5) * w, top + (i + 0.5) * h + 4, rounded(x), { fill: isLight(rgb) ? "#000" : "#fff" }));
+    }
+  }
+  if (names.columns && written)
+    names.columns.forEach((word, j) => root.append(label(0, 0, word, { "text-anchor": "start", transform: `translate(${left + (j + 0.6) * w},${top - 6}) rotate(-50)` })));
+  return serial(root);
+}
+function savePng() {
+  const picture = new Image();
+  picture.addEventListener("load", () => {
+    const canvas = element("canvas", { width: 2 * picture.width, height: 2 * picture.height });
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    save("png", canvas.toDataURL());
+  });
+  picture.src = `data:image/svg+xml,${encodeURIComponent(pictureText())}`;
+}
+function save(ending, href) {
+  element("a", { href, download: `${data.kind.toLowerCase()}-${state.step}.${ending}` }).click();
+}
