@@ -19,7 +19,9 @@ TEXT = """# A title
 
 ```python
 model.fit(steps=600)
-train(steps=30, lr=0.1)
+training = {"steps": 1200, "warmup": 100}
+for _ in range(400):
+    train(steps=30, lr=0.1)
 ```
 """
 
@@ -30,7 +32,8 @@ def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps):
     text.write_text(TEXT, "utf-8")
     cells = json.loads(in_a_browser.browser_copy(text))["cells"]
     code = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
-    assert f"fit({steps})" in code
+    assert f"fit({steps})" in code and "steps=30" in code
+    assert ('{"steps": 120, "warmup": 10}' in code and "range(40)" in code) == ("07" in name)
     assert ("In the browser" in "".join(cells[0]["source"])) == ("07" in name)
 
 
