@@ -21,8 +21,8 @@ def browser_copy(text):
     remarks = [WITHOUT[name]] if name in WITHOUT else []
     if name in SHORTER and _shorten(notebook, SHORTER[name]):
         remarks.append(
-            f"A browser is about seven times slower, so this copy trains with {SHORTER[name]} times fewer steps. The numbers "
-            "in the text are those of the full runs; change `steps=` to repeat them."
+            f"A browser is about seven times slower, so this copy trains with {SHORTER[name]} times fewer steps. The "
+            "numbers in the text are those of the full runs; change `steps=` to repeat them."
         )
     if remarks:
         cell = {"cell_type": "markdown", "id": f"{name}-browser", "metadata": {}, "source": _lines(remarks)}
