@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from shared import A_STEP_IS_DONE, call, fails, stderr_until
 
-from transformer_np import cli
+from transformer_np import __version__, cli
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatches
 from transformer_np.inspection import gradcheck
@@ -114,7 +114,7 @@ def test_every_example_is_a_command_that_would_be_accepted(path):
 
 
 def test_version_and_bad_use(capsys):
-    assert call(capsys, "--version") == (0, "transformer-np 0.1.0\n", "")
+    assert call(capsys, "--version") == (0, f"transformer-np {__version__}\n", "")
     assert "invalid choice: 'trian'" in (said := fails(capsys, "trian")) and said.endswith("; did you mean train?")
     assert fails(capsys, "train", "gtp").endswith("; did you mean gpt?")
     assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")

@@ -67,7 +67,7 @@ class T5Options(TaskOptions):
     dropout: float = share(0.05, "share of features dropped during training")
     optimizer: str = optimizer("adamw")
     lr: float | None = lr(3e-3)
-    warmup: int = warmup(200)
+    warmup: int | None = warmup(200)
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
     seed: int = seed("parameters, splits, batches, spans and dropout")
 

@@ -67,7 +67,7 @@ class GPTOptions(TaskOptions):
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
     min_lr: float | None = min_lr()
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     weight_decay: float = weight_decay(0.1)
     beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
     beta2: float = share(0.99, "AdamW: decay rate of the mean squared gradient")
