@@ -13,13 +13,17 @@ function written() {
 const plain = (_, what) => (what instanceof Float64Array ? Array.from(what, (x) => Number(x.toPrecision(7))) : what);
 
 let address = ""; // as it was written last
+let writing = 0;
 function writeAddress() {
-  address = written();
-  try {
-    history.replaceState(null, "", address);
-  } catch {
-    // a frame without an address of its own, or too many changes in a short time
-  }
+  clearTimeout(writing); // whoever types is not held up
+  writing = setTimeout(() => {
+    address = written();
+    try {
+      history.replaceState(null, "", address);
+    } catch {
+      // a frame without an address of its own
+    }
+  }, 150);
 }
 
 // Take what an address says; what this model does not have is left out. Returns whether it said anything.

@@ -33,16 +33,13 @@ function tint(item, value, largest, signed = true) {
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
 
-// What the browser says of the screen, asked for before anything changes: an answer in between would lay out the page.
-const screen = { unit: 1, width: 900, height: 768, staged: false, room: null };
+// The room for the matrix of the open step, and the largest size of a cell, in rem
+const screen = { unit: 1, staged: false, room: null };
 function measure() {
   screen.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  screen.staged = document.documentElement.classList.contains("stage");
-  if (screen.staged) {
-    const { clientWidth: width, clientHeight: height } = byId("equation");
-    screen.room = { width, height, factors: innerHeight > 500 };
-    return;
-  }
-  screen.width = byId("flow").clientWidth - 28 * screen.unit; // inside the step that is open
-  screen.height = innerHeight;
+  screen.staged = onStage();
+  const { clientWidth: width, clientHeight: height } = byId("equation");
+  const high = Math.max(160, innerHeight - 500 * screen.unit);
+  screen.room = { width: width - 8, height: high, largest: { w: 3.2, h: 1.4 } };
+  if (screen.staged) screen.room = { width, height, largest: { w: 7, h: 3.6 } };
 }

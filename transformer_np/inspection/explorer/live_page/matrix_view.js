@@ -1,33 +1,16 @@
 // A matrix as a picture: every number a colour, and written out where there is room. It is drawn on a canvas, because
 // a table with a thousand cells takes longer to draw than the model to compute.
 
-const WIDE = 12; // a matrix with more columns has colours alone, unless there is room
-
-// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen. most: how many
-// columns have their numbers although they need more room
-function cellSize(matrix, width, all, most = WIDE) {
-  const { unit } = screen;
-  const high = Math.max(140, screen.height - 520 * unit);
-  const wide = Math.max(33, Math.min(42, Math.floor(width / matrix.columns / unit)));
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
-  if (all || fits) {
-    const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
-    return { w: (all ? 42 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 40 ? 11 : 12) * unit, written: true };
-  }
-  const cell = (length, count) => Math.max(0.4, Math.min(20 * unit, length / count));
-  return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
-}
-
-// The same on the stage: as large as its room. over: what words, axes and legend take, once that is known
-function stageSize(matrix, names, room) {
+// The size of a cell in CSS pixels, so that the matrix fills its room and no more. room.over: what words, axes and legend
+// take, once that is known
+function cellSize(matrix, names, { width, height, over, largest }) {
   const rem = 16 * screen.unit;
   const longest = (list) => rem * Math.min(11, 0.55 * Math.max(...list.map((word) => [...word].length)) + 0.6);
-  const side = names.rows ? Math.min(longest(names.rows), 0.3 * room.width) : 0;
-  const over = room.over ?? { width: side + 1.8 * rem };
-  const w = Math.min((room.width - over.width) / matrix.columns, 7 * rem);
+  const side = names.rows ? Math.min(longest(names.rows), 0.3 * width) : 0;
+  const w = Math.min((width - (over?.width ?? side + 1.8 * rem)) / matrix.columns, largest.w * rem);
   const top = !names.columns || w < 14 ? 0 : longest(names.columns) > w ? longest(names.columns) : 1.4 * rem;
-  const h = Math.min((room.height - (over.height ?? top + 4.6 * rem)) / matrix.rows, 3.6 * rem);
-  const font = Math.min(0.55 * h, w / 3.2, 1.4 * rem);
+  const h = Math.min((height - (over?.height ?? top + 4.6 * rem)) / matrix.rows, largest.h * rem);
+  const font = Math.min(0.62 * h, w / 3.2, 1.4 * rem);
   return { w: Math.max(0.4, w), h: Math.max(0.4, h), font, written: font >= 8.5, side };
 }
 
@@ -35,23 +18,20 @@ function stageSize(matrix, names, room) {
 //   symbol, names: { rows, columns }: the words beside it, or undefined;  picked: { row, column }, either may be undefined
 //   axes: { rows, columns }: what they are, with a legend of the colours
 //   pick(row, column): what a click does, if it does anything;  hidden(i, j): whether a mask hides the cell
-//   signed: two colours, else one for weights in 0 … 1;  most: the width in pixels;  all: whether all numbers are written
-//   wide: as in cellSize;  room: of the stage;  small: at most so many pixels high, as a small picture
+//   signed: two colours, else one for weights in 0 … 1;  small: at most so many pixels high, as a small picture
 function matrixFigure(key, given) {
   const { symbol, matrix, names = {}, axes, picked = {}, pick, hidden = () => false, signed = true } = given;
-  const { most = 300, all, wide, about, room, small } = given;
+  const { about, small } = given;
   const size = small
     ? { w: Math.min(20, (2.5 * small) / matrix.columns), h: Math.min(16, small / matrix.rows), font: 0, written: false }
-    : room
-      ? stageSize(matrix, names, room)
-      : cellSize(matrix, most, all, wide);
+    : cellSize(matrix, names, screen.room);
   const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
   const canvas = element("canvas", { class: "matrix" });
   const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));
   const columns = names.columns && size.w >= 14;
   const grid = element("div", { class: "grid" });
   if (axes) grid.append(element("span", { class: "axis", "aria-hidden": "true" }, axes.rows));
-  if (names.rows && size.h >= 9) grid.append(rowHeads(key, names.rows, size, picked.row));
+  if (names.rows && size.h >= 9 && !small) grid.append(rowHeads(key, names.rows, size, picked.row));
   const drawn = element("div", {}, canvas);
   if (columns) drawn.prepend(columnHeads(key, names.columns, size, picked.column));
   if (axes) drawn.prepend(element("div", { class: "axis", "aria-hidden": "true" }, axes.columns));
@@ -106,7 +86,7 @@ function rowHeads(key, words, size, picked) {
   const list = headsOf(`${key} rows`, words, picked);
   list.className = "row-heads";
   list.style.setProperty("--h", `${size.h}px`);
-  if (size.side) list.style.setProperty("--side", `${size.side}px`);
+  list.style.setProperty("--side", `${size.side}px`);
   return list;
 }
 
@@ -126,7 +106,7 @@ function headsOf(key, words, picked) {
 }
 
 function columnHeads(key, words, size, picked) {
-  const turned = words.some((word) => word.length * (size.side === undefined ? 7 : 8 * screen.unit) > size.w);
+  const turned = words.some((word) => word.length * 8 * screen.unit > size.w);
   const list = headsOf(`${key} columns`, words, picked);
   list.className = `column-heads${turned ? " turned" : ""}`;
   list.style.setProperty("--w", `${size.w}px`);

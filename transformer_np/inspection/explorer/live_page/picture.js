@@ -34,7 +34,7 @@ function linesFigure(heads, rows, keys, row, pick) {
   const size = 15 * unit;
   const count = Math.max(rows.length, keys.length);
   const high = Math.max(12, Math.min(1.8 * size, staged ? (room.height - 30) / count : 24 * unit));
-  const wide = Math.min(staged ? room.width : screen.width, 44 * size);
+  const wide = Math.min(room.width, 44 * size);
   const [left, right, y] = [0.32 * wide, 0.68 * wide, (i) => (i + 0.6) * high];
   const text = (x, i, word, anchor, on) =>
     svg("text", { x, y: y(i) + size / 3, "text-anchor": anchor, "font-size": Math.min(size, high), "font-weight": on ? 700 : 400, fill: "currentColor" }, word);

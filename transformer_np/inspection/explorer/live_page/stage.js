@@ -12,6 +12,7 @@ const isCovered = ({ question, after }) => Boolean(question) && lesson.answered 
 
 // Go to a step of a lesson: everything before it is done first, so that the page is as the lesson expects it.
 function goTo(at, number = 0, answered = null) {
+  if (at === null) return leave();
   if (!onStage() && lesson.own !== state.text) {
     lesson.own = state.text;
     shown.clear();
@@ -49,7 +50,7 @@ function answer(i) {
 
 function leave() {
   moving(() => {
-    document.documentElement.classList.remove("stage");
+    document.documentElement.classList.remove("stage", "contents", "covered");
     if (lesson.at > 0) obey([["text", lesson.own], ...RESET]);
     Object.assign(lesson, { at: null, answered: null });
     syncControls();

@@ -45,7 +45,6 @@ const state = {
   step: "weights", // the step of the computation that is open
   show: "value",
   lines: "", // "head" or "all": attention as lines between words, of one head or of all
-  numbers: false, // whether every cell of a wide matrix has its number
   target: null, // { row, id }: the word that the loss expects there, if it is not the next one of the text
   worked: null, // a step with the matrices of a lesson, in place of the one that is open
   changes: [],

@@ -124,6 +124,8 @@ const CANDIDATES = 10; // tokens that the last steps show
 function outputSteps() {
   const t = scoredRow(place("target"));
   const ids = ranked(model.writable(value("output.out").row(t)), CANDIDATES).map(({ id }) => id);
+  const next = CLASSES ? null : following()[t]; // of the text: it is shown too
+  if (next !== null && !ids.includes(next)) ids[ids.length - 1] = next;
   const names = ids.map(outcomeOf);
   const whose = CLASSES ? { names: ["text"] } : {};
   const some = (matrix) => rowsOf(matrix.transposed, ids).transposed;
@@ -137,7 +139,7 @@ function outputSteps() {
   const first = product(
     "logits",
     "Logits",
-    CLASSES ? "A score for every class" : "A score for every token; here the ten best of the chosen row",
+    CLASSES ? "A score for every class" : "A score for every token; here the best of the chosen row, and the text's own",
     `U = X ${w.symbol}${b ? " + b" : ""}`,
     {
       rows: "target",

@@ -107,7 +107,6 @@ function drawShow(step) {
       (radio.value === "gradient" && !model.speaks) ||
       (["before", "difference"].includes(radio.value) && !changed);
   }
-  byId("numbers").checked = state.numbers;
   byId("lines").parentElement.hidden = step.id !== "weights";
   byId("lines").value = state.lines;
   byId("show-note").textContent =
@@ -136,7 +135,8 @@ const rowIn = (step, matrix) => Math.min(state.place[step.rows], matrix.rows - 1
 const columnNames = ({ columns }) => (columns === "keys" ? words(state.kind.keys) : columns);
 const rowNames = (step) => step.names ?? step.words ?? words(step.rows);
 
-// The result of the step with what it is computed from. On the stage only the result is large.
+// The result of the step, and above it small pictures of what it is computed from. over: what is around the cells of the
+// result, once that is known
 function drawEquation(step, over) {
   const { factors, result: y, sign, rows: side } = step;
   const rows = rowNames(step);
@@ -146,73 +146,51 @@ function drawEquation(step, over) {
   const keys = columnNames(step);
   const [yAxis, xAxis] = step.axes ?? ["position", "feature"];
   const isProduct = sign[0] === "·";
-  const isWeight = (part) => state.show !== "gradient" && state.show !== "difference" && (part.symbol === "A" || (step.weights && part === y));
   const scores = step.words ? undefined : value(`${path()}.scores`)[state.head];
   const masked = (i, j) => scores.at(i, j) === -Infinity;
   const pick = (i, j) => select({ [side]: i, column: j });
   const asText =
     state.show === "gradient"
       ? gradientText(step, row, column)
-      : step.cell(row, column, state.show === "before" ? teacherForced(result, []) : result.values) + (step.note?.(row, column) ?? "");
-  byId("cell").replaceChildren(isolated(rows[row]), ...(keys ? [", ", isolated(keys[column])] : []), ": ", asText);
+      : step.cell(row, column, state.show === "before" ? teacherForced(result, []) : result.values);
+  const note = state.show === "value" ? (step.note?.(row, column) ?? "") : "";
+  byId("cell").replaceChildren(isolated(rows[row]), ...(keys ? [", ", isolated(keys[column])] : []), ": ", asText, note);
   measure();
-  const { width, room, staged } = screen;
-  if (staged) room.over = over;
-  const narrow = width < 500 && !staged; // one matrix below the other
-  byId("equation").classList.toggle("narrow", narrow);
-  const share = widths(factors, shape, narrow);
-  const lines = drawnAsLines(step);
-  const parts = [...factors, y].flatMap((part, i) => {
-    const isResult = part === y;
+  screen.room.over = over;
+  const figureOf = (part, given) => {
     const matrix = shownMatrix(part);
-    if (!matrix) return [];
-    const isRight = isProduct && i === 1 && !isResult;
-    const names = { rows: matrix.rows === rows.length ? rows : undefined, columns: isResult || ["S", "A"].includes(part.symbol) ? keys : undefined };
-    if (part.symbol === "A" && !isResult) names.columns = step.words ?? words(state.kind.keys);
-    if (isRight) names.rows = step.id === "heads" ? (step.words ?? words(state.kind.keys)) : undefined;
-    if (isRight && step.id === "scores") names.columns = keys;
-    if (i && names.rows === rows && !isResult) names.rows = undefined;
-    const sameColumn = shape.columns === matrix.columns && !["→ softmax →", "→ norm →"].includes(sign[0]);
-    const crossed = scores && !part.raw && ["S", "A"].includes(part.symbol) ? masked : isResult ? step.hidden : undefined;
-    const figure = isResult && lines
-      ? linesFigure(lines, rows, keys, row, (i) => pick(i, column))
-      : matrixFigure(`matrix ${part.symbol}`, {
+    if (!matrix) return null;
+    const isWeight = part.symbol === "A" || (step.weights && part === y);
+    const shared = {
       symbol: state.show === "gradient" ? `∂L/∂${part.symbol}` : part.symbol,
       about: `${SHOWN[state.show]}: ${part.symbol}`,
       matrix,
-      names: staged && !isResult ? {} : names,
-      axes: isResult ? { rows: yAxis, columns: xAxis } : undefined,
-      picked: isResult ? { row, column } : isRight ? { column } : { row, column: isProduct || !sameColumn ? undefined : column },
-      pick: isResult ? pick : undefined,
-      hidden: crossed,
-      signed: !isWeight(part),
-      all: state.numbers,
-      ...share(isResult),
-    });
-    const goesOn = !isResult && sign[i] && state.show !== "gradient";
-    return goesOn ? [figure, element("span", { class: "sign", "aria-hidden": "true" }, sign[i])] : [figure];
+      signed: !isWeight || ["gradient", "difference"].includes(state.show),
+      hidden: scores && !part.raw && ["S", "A"].includes(part.symbol) ? masked : undefined,
+    };
+    return matrixFigure(`matrix ${part.symbol}`, { ...shared, ...given(matrix) });
+  };
+  const sameColumn = (matrix) => shape.columns === matrix.columns && !["→ softmax →", "→ norm →"].includes(sign[0]);
+  const small = factors.flatMap((part, i) => {
+    const figure = figureOf(part, (matrix) => ({
+      small: 4.5 * 16 * screen.unit,
+      names: { rows: matrix.rows === rows.length && !(isProduct && i) ? rows : undefined },
+      picked: isProduct ? (i ? { column } : { row }) : { row, column: sameColumn(matrix) ? column : undefined },
+    }));
+    const mark = sign[i] && state.show !== "gradient" ? [element("span", { class: "sign", "aria-hidden": "true" }, sign[i])] : [];
+    return figure ? [figure, ...mark] : [];
   });
-  if (staged) {
-    byId("factors").replaceChildren(...(room.factors ? parts.slice(0, -1) : []));
-    const figure = parts.at(-1);
-    redraw(byId("equation"), figure);
-    const inside = figure.querySelector("canvas.live")?.getBoundingClientRect();
-    const taken = (name) => figure.getBoundingClientRect()[name] - inside[name];
-    if (inside && !over) drawEquation(step, { width: taken("width"), height: taken("height") }); // now they are known
-  } else redraw(byId("equation"), ...parts);
-}
-
-// (isResult) -> how large the matrix of a factor or of the result may be
-function widths(factors, shape, narrow) {
-  const { width, unit, room, staged } = screen;
-  if (staged) return (isResult) => (isResult ? { room } : { small: 4.5 * 16 * unit });
-  const left = width - 125 - 75 * (factors.length + 1); // without words, axes and signs
-  const needed = ({ columns }) => (columns <= WIDE ? 34 * unit * columns : 150);
-  const sizes = factors.map((part) => part.get(result.values)).filter(Boolean);
-  const tight = !narrow && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > left + 75; // result first
-  const share = narrow ? width - 90 : Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
-  const rest = Math.max(75, Math.floor((left - needed(shape)) / factors.length));
-  return (isResult) => (tight && !isResult ? { most: Math.min(share, rest), wide: 0 } : { most: share });
+  const lines = drawnAsLines(step);
+  const own = { pick, picked: { row, column }, names: { rows, columns: keys }, axes: { rows: yAxis, columns: xAxis } };
+  const figure = lines
+    ? linesFigure(lines, rows, keys, row, (i) => pick(i, column))
+    : figureOf(y, () => (step.hidden ? { ...own, hidden: step.hidden } : own));
+  byId("factors").replaceChildren(...small);
+  redraw(byId("equation"), ...(figure ? [figure] : []));
+  const cells = screen.staged && !over && figure?.querySelector("canvas.live")?.getBoundingClientRect();
+  if (!cells) return;
+  const { width, height } = figure.getBoundingClientRect();
+  drawEquation(step, { width: width - cells.width, height: height - cells.height });
 }
 
 function gradientText(step, row, column) {
@@ -226,7 +204,6 @@ function gradientText(step, row, column) {
 function listenToFlow() {
   for (const radio of document.querySelectorAll("input[name=show]"))
     radio.addEventListener("change", () => select({ show: radio.value }));
-  byId("numbers").addEventListener("change", () => select({ numbers: byId("numbers").checked }));
   byId("lines").addEventListener("change", () => select({ lines: byId("lines").value }));
   moveWithArrows(byId("flow"));
 }
