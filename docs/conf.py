@@ -4,6 +4,7 @@ Its pages are the files that a code host shows; only the reference is made, one 
 they are written. Everything that a page needs is in the folder of the site: it works without a network.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -20,7 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import examples  # noqa: E402
-import formulas  # noqa: E402
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -30,7 +30,9 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 project = "transformer_np"
 author = copyright = "transformer_np contributors"
 version = release = re.search(r'__version__ = "(.*)"', (ROOT / "transformer_np/__init__.py").read_text("utf-8"))[1]
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and results of Python are not copied
+copybutton_selector = "div:not(.written):not(.cell_output) > div.highlight > pre"
 root_doc = "README"
 include_patterns = ["*.md", "docs/**", "notebooks/*.ipynb"]
 exclude_patterns = ["**/.*", "build", "dist", "runs"]
@@ -46,6 +48,7 @@ html_theme = "furo"
 html_title = project
 html_static_path = ["site.css", f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSerif.ttf"]
 html_css_files = ["site.css"]
+html_search_scorer = "search.js"
 html_math_renderer = "mathml"
 html_show_sourcelink = html_copy_source = False
 html_domain_indices = False
@@ -54,6 +57,11 @@ html_theme_options = {"top_of_page_buttons": []}
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 TRY = "homework-page"  # the folder of the exercises in a browser tab
+OPEN = f"""
+With nothing to install: <a href="docs/translator.html">a translator to look into</a>,
+<a href="docs/gpt.html">a GPT that has read Alice in Wonderland</a> and
+<a href="{TRY}/index.html">the homework</a> open in this browser.
+"""  # on the first page
 TASKS = ("classify", "copying", "mlm", "pretrained_classes", "runs", "t5", "text", "translation", "word2vec", "xl")
 REFERENCE = {  # page: the modules on it
     **{name: [name] for name in ("functional", "masks", "module", "layers", "models", "decoding", "training")},
@@ -111,13 +119,15 @@ def contents():
 
 
 def prepare(app, document, source):
-    """The text of a page as the site needs it: a link to code leads to its reference, one to another file of the
-    repository is text; no picture is fetched from elsewhere; the first page has the contents."""
+    """The text of a page as the site needs it: a link to code leads to its reference, one to a page of HTML to that
+    page, one to another file of the repository is text; no picture is fetched from elsewhere; the first page has the
+    contents, and links to what opens in a browser."""
     here = (ROOT / document).parent
     if not document.startswith("docs/reference/"):
         source[0] = re.sub(r"!\[([^]]*)\]\(https?:[^)]*\)", r"\1", source[0])
         source[0] = re.sub(r"(?<!!)\[([^]]*)\]\((?!https?:|#)([^)#]+)\)", lambda link: linked(here, link), source[0])
     if document == root_doc:
+        source[0] = source[0].replace("\n\n", f"\n{OPEN}\n", 1)  # below its title
         source[0] += "".join(toctree(caption, pages) for caption, pages in contents().items())
 
 
@@ -131,6 +141,8 @@ def linked(here, link):
     if target.suffix in (".md", ".ipynb") or not target.exists():
         return link[0]
     path = target.relative_to(ROOT).as_posix()
+    if target.suffix == ".html":
+        return f'<a href="{link[2]}">{text}</a>'  # Sphinx would make it a file to download
     name = path.removeprefix("transformer_np/").split("/")[0].removesuffix(".py")
     if path.startswith("transformer_np/") and name in REFERENCE:
         return "{py:mod}`" + f"{text.strip('`')} <transformer_np.{name}>`"
@@ -145,8 +157,8 @@ ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)")  # of a list of argume
 
 
 def as_rst(lines, indent):
-    """A docstring as reStructuredText: prose flows, an argument is an item of a list, a formula is drawn; shapes and
-    code stay in the lines and columns in which they are written.
+    """A docstring as reStructuredText: prose flows, an argument is an item of a list; formulas, shapes and code stay in
+    the lines and columns in which they are written.
 
     indent: of the docstring in its file
     """
@@ -160,11 +172,21 @@ def as_rst(lines, indent):
             shown += [inline(rows[0])]
         else:
             text = textwrap.dedent("\n".join(rows))
-            kind = "code-block:: python" if formulas.is_code(text) else "code-block:: text"
-            kind = "math::" if rows[0].startswith(" ") and formulas.is_formula(text.splitlines()) else kind
-            shown += [f".. {kind}", "   :class: written", "", textwrap.indent(text, "   ")]
+            shown += [
+                f".. code-block:: {'python' if is_code(text) else 'text'}",
+                "   :class: written",
+                "",
+                textwrap.indent(text, "   "),
+            ]
         shown += [""]
     return "\n".join(shown).splitlines()
+
+
+def is_code(text):
+    try:
+        return bool(ast.parse(text).body)
+    except SyntaxError:
+        return False
 
 
 def joined(rows, width):
@@ -219,9 +241,6 @@ def visit_math(writer, node):
     from docutils import nodes
     from sphinx.util.logging import getLogger
 
-    if "written" in node["classes"]:
-        writer.body.append(formulas.as_mathml(node.astext()))
-        raise nodes.SkipNode
     try:
         writer.body.append(mathml(node.astext(), node.tagname == "math_block"))
     except SyntaxError as error:
@@ -279,6 +298,8 @@ def finish(app, error):
         front = Path(app.outdir, "index.html")
         front.write_bytes(Path(app.outdir, f"{root_doc}.html").read_bytes())  # beside it: its links hold
         write_homework_page(Path(app.outdir))
+        for page in (ROOT / "docs").glob("*.html"):
+            Path(app.outdir, "docs", page.name).write_bytes(page.read_bytes())
         for message in broken(app.outdir):
             getLogger(__name__).warning(message)
 

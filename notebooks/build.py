@@ -407,6 +407,8 @@ def faults(notebook, size=0):
         if _PATH.search(cell.source):
             found.append(f"{cell.id}: an absolute path in its source")
         if cell.cell_type != "code":
+            if re.search(r"\{\{\s", cell.source):
+                found.append(f"{cell.id}: a field that is not filled in: blanks belong inside both double braces")
             dead = {link for pair in _LINK.findall(cell.source) if (link := "".join(pair)) not in notebooks}
             found += [f"{cell.id}: a link to {link}, which a student does not have" for link in sorted(dead)]
             continue

@@ -10,7 +10,7 @@ import transformer_np
 
 PACKAGE = Path(transformer_np.__file__).parent
 
-# From the ground up; a part imports from floors below it, and from its own. docs/architecture.md draws them.
+# From the ground up; a part imports from floors below it, and from its own. docs/architecture.md shows them.
 FLOORS = (
     ("support",), ("masks", "module", "data", "notebooks"), ("functional",), ("layers", "decoding"), ("models",),
     ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("homework",),
@@ -83,6 +83,12 @@ def test_no_circle(imports):
 
 def test_every_part_has_a_floor():
     assert {module[0] for module in MODULES if module} - PATHS == set(FLOOR_OF)
+
+
+def test_the_documentation_has_these_floors():
+    text = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
+    shown = text.split("```text\n")[1].split("\n```")[0].splitlines()
+    assert shown[::-1] == [", ".join(parts) for parts in FLOORS]
 
 
 def test_no_import_upwards(imports):

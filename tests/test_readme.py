@@ -377,11 +377,3 @@ def test_the_ways_are_gone_in_this_order(way, calls):
     ahead = iter(calls)
     for stop in stops:
         assert stop in ahead, f"{stop} is not called, or not after the stop before it"
-
-
-def test_the_picture_of_the_house_is_current(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    house = importlib.import_module("house")
-    assert house.content().encode() in (ROOT / "figures" / "house.png").read_bytes()
-    shown = {text.get_text() for text in house.house().axes[0].texts}
-    assert {part for floor in house.floors() for part in floor} <= shown

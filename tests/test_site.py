@@ -104,24 +104,21 @@ def test_every_function_of_the_reference_has_an_example(conf):
     assert without == {"one_at_a_time", "merge_as_pretrained", "minilm_folder", "measure"}
 
 
-def test_formulas_are_drawn(conf):
-    made = conf.formulas.as_mathml("W_hᵀ = √(d_k + 1)^(2i),  max_distance")
-    sign = f"<mo {conf.formulas.SIGN}>"
-    gap, plus = '<mspace width="0.3em"/>', f"{sign}+</mo>"
-    assert made == (
-        f'<p class="formula"><math><msubsup><mi>W</mi><mi>h</mi><mn>T</mn></msubsup>{gap}{sign}=</mo>{gap}<msup><msqrt>'
-        f"<mrow><msub><mi>d</mi><mi>k</mi></msub>{gap}{plus}{gap}<mn>1</mn></mrow></msqrt><mrow><mn>2</mn><mi>i</mi></mrow>"
-        f"</msup>{sign},</mo></math> &emsp; <math><mi>max_distance</mi></math></p>\n"
-    )
-    rows = conf.as_rst(lines_of(F.layer_norm), 4)
-    assert rows[2:4] == [".. math::", "   :class: written"] and rows[5].startswith("   y = γ · x̂ + β")
+def test_code_of_a_docstring_is_code(conf):
     assert ".. code-block:: python" in conf.as_rst(lines_of(transformer_np.models.GPT), 4)
+    assert conf.as_rst(lines_of(F.layer_norm), 4)[2] == ".. code-block:: text"
 
 
-def test_links_to_code_lead_to_the_reference(conf):
-    source = ["[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"]
+def test_links_lead_to_the_reference_and_to_pages(conf):
+    links = "[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"
+    source = [f"{links} [a page](docs/gpt.html)"]
     conf.prepare(None, "SECURITY", source)
-    assert source == ["{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"]
+    links = "{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"
+    assert source == [f'{links} <a href="docs/gpt.html">a page</a>']
+    first = ["# Title\n\nText"]
+    conf.prepare(None, "README", first)
+    for page in ("docs/gpt.html", "docs/translator.html", f"{conf.TRY}/index.html"):
+        assert f'href="{page}"' in first[0]
 
 
 def test_broken_links_are_found(conf, tmp_path):

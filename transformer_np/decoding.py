@@ -319,9 +319,9 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         temperature = 0
     if temperature > 0 and top_k is None and top_p is None:  # no ranking needed
         return F.softmax(logits / temperature)
-    order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
     if temperature == 0:
-        top_k, temperature = 1, 1.0
+        return (logits.argmax(axis=-1)[..., None] == np.arange(logits.shape[-1])).astype(logits.dtype)
+    order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
     ranked = F.softmax(np.take_along_axis(logits, order, axis=-1) / temperature)
     if top_k is not None:
         ranked[..., top_k:] = 0

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from shared import A_STEP_IS_DONE, call, fails, stderr_until
 
-from transformer_np import cli
+from transformer_np import __version__, cli
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatches
 from transformer_np.inspection import gradcheck
@@ -114,7 +114,7 @@ def test_every_example_is_a_command_that_would_be_accepted(path):
 
 
 def test_version_and_bad_use(capsys):
-    assert call(capsys, "--version") == (0, "transformer-np 0.1.0\n", "")
+    assert call(capsys, "--version") == (0, f"transformer-np {__version__}\n", "")
     assert "invalid choice: 'trian'" in (said := fails(capsys, "trian")) and said.endswith("; did you mean train?")
     assert fails(capsys, "train", "gtp").endswith("; did you mean gpt?")
     assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")
@@ -374,7 +374,7 @@ def test_commands_for_a_program(capsys, here):
     code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
     found = json.loads(out)
     assert (code, err, found["unknown"], found["tokens_left_out"]) == (0, "", ["xyz"], 0)
-    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 6
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 7
     code, out, err = call(capsys, "generate", "--json", "--max-new-tokens", 5, "one", "two")
     lines = [json.loads(line) for line in out.splitlines()]
     assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])
@@ -402,7 +402,9 @@ def test_standard_input_line_by_line(capsys, monkeypatch):
     stdin(monkeypatch, b"")
     assert call(capsys, "translate") == (0, "", "")
     stdin(monkeypatch, "Ana reads já\n".encode())
-    assert call(capsys, "translate")[2] == "the model does not know: já\n"
+    unknown, seen = call(capsys, "translate")[2].splitlines()
+    assert unknown == "the model does not know: já"
+    assert re.fullmatch(r"expect mistakes: it has seen \d words: (\w+ ?)+", seen)
     stdin(monkeypatch, b"Ana reads now\nAna l\xea\n")
     code, out, err = call(capsys, "translate")
     assert (code, out) == (2, first)
@@ -422,9 +424,8 @@ def test_translations_for_a_program(capsys):
     code, out, err = call(capsys, "translate", "--json", "Ana zigzags now", "Ana reads now")
     first, second = map(json.loads, out.splitlines())
     assert (code, err, first["unknown"], second["unknown"]) == (0, "", ["zigzags"], [])
-    assert second == {"text": "Ana reads now", "translation": call(capsys, "translate", second["text"])[1][:-1]} | {
-        "unknown": []
-    }
+    translation = call(capsys, "translate", second["text"])[1][:-1]
+    assert second == {"text": "Ana reads now", "translation": translation, "unknown": [], "unseen": []}
     assert "exclude each other" in fails_at_once(capsys, "translate", "--json", "--show-steps", "Ana")
 
 

@@ -1,15 +1,20 @@
 """pytest in a student's folder."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
+import warnings
 from importlib.metadata import entry_points
 
 import pytest
 
 from transformer_np import cli
+from transformer_np.support.platform import can_fork
 
+pytestmark = pytest.mark.skipif(not can_fork(), reason="this system does not copy processes")
 PLUGIN = "transformer_np.commands.homework_pytest"
 
 
@@ -29,11 +34,35 @@ def homework(tmp_path, monkeypatch):
 
 
 def run(folder, *arguments):
-    installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))  # not by an older installation
-    plugin = () if installed else ("-p", PLUGIN)
-    command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
+    """pytest in a copy of this process, which has loaded the package: exit code and output."""
+    arguments = [*plugin(), "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()
+        if not child:
+            try:
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+                sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", buffering=1, closefd=False)
+                warnings.resetwarnings()
+                os.chdir(folder)
+                os._exit(pytest.main(arguments))
+            finally:
+                os._exit(99)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        return code, said.read().decode()
+
+
+def run_anew(folder):
+    """The same in a new process."""
+    command = [sys.executable, "-m", "pytest", *plugin(), "-p", "no:cacheprovider", "--rootdir", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
     return done.returncode, done.stdout + done.stderr
+
+
+def plugin():
+    installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))  # not by an older installation
+    return () if installed else ("-p", PLUGIN)
 
 
 @pytest.mark.long
@@ -78,7 +107,7 @@ def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
     (tmp_path / "test_other.py").write_text(
         "import sys\n\ndef test():\n    assert 'numpy' not in sys.modules\n", encoding="utf-8"
     )
-    code, out = run(tmp_path)
+    code, out = run_anew(tmp_path)
     assert (code, "1 passed" in out) == (0, True)
 
 
@@ -105,7 +134,7 @@ def test_a_file_of_the_students_that_hides_a_module(name, hidden, homework):
     checked = subprocess.run(command, cwd=homework, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, f"{told}\n")
     if name == "numpy.py":  # pytest itself imports random before it reads a plugin
-        code, out = run(homework)
+        code, out = run_anew(homework)
         assert (code, told in out, "1 of 3 exercises right" in out) == (1, True, True)
     assert not (homework / "executed").exists()
 

@@ -5,7 +5,7 @@ import pytest
 from parity import largest_difference, largest_gradient_difference, load, numbers_in_page
 
 from transformer_np import functional as F
-from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, WordTokenizer, english_portuguese
+from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, Seen, WordTokenizer, english_portuguese
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
 from transformer_np.decoding import sampling_distribution
 from transformer_np.inspection.explorer.live import explore_live
@@ -264,7 +264,12 @@ TEXTS = [
 )
 def test_text_is_cut_and_joined_as_in_python(browser, make_gpt, tmp_path, tokenizer):
     model = make_gpt(vocab_size=len(tokenizer))
-    load(browser, explore_live(model, tokenizer, "d"), tmp_path)
+    seen = Seen.of(TEXTS[:5], TEXTS, tokenizer, running=True)
+    load(browser, explore_live(model, tokenizer, "d", seen=seen), tmp_path)
+    folded = browser.execute_script(
+        "return arguments[0].map((text) => [live.seen.fold(text), live.seen.outside(text)])", TEXTS
+    )
+    assert folded == [[seen.fold(text), seen.outside(text)] for text in TEXTS] and any(words for _, words in folded)
     script = """return arguments[0].map((text) => {
         const ids = live.reader.encode(text).map(({ id }) => id);
         return [ids, live.reader.encode(text).map(({ piece }) => piece), live.writer.decode(ids)];

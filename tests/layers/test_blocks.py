@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_np.layers.blocks import AddNorm, DecoderBlock, EncoderBlock
+from transformer_np.layers import FeedForward, MultiHeadAttention
+from transformer_np.layers.blocks import AddNorm, DecoderBlock, EncoderBlock, composed
 from transformer_np.masks import causal_mask
 
 B, T, S, D, H, FF = 2, 3, 4, 10, 5, 7
@@ -70,3 +71,9 @@ def test_add_norm_drops_what_the_sublayer_says_and_keeps_the_path(rng, norm_firs
     else:
         expected = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(add_norm(x, lambda h: np.full_like(h, 100)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_block_is_composed_of_its_own_sublayers():
+    attention, network = MultiHeadAttention(D, H, rng=0), FeedForward(D, FF, rng=0)
+    with pytest.raises(TypeError, match="has the sub-layers attention, feed_forward, got attention, feedforward"):
+        composed(EncoderBlock, lambda: AddNorm(D), attention=attention, feedforward=network)

@@ -7,14 +7,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib.colors import to_rgb
+from matplotlib.font_manager import fontManager
 from reading import ENGLISH, PORTUGUESE, check_layout, colour_bar, heatmaps, weights_of, words_on
 from shared import few_of
 
 from transformer_np import functional as F
 from transformer_np import masks, plots
 from transformer_np.models import Transformer, TransformerConfig
-from transformer_np.plots.style import steady
+from transformer_np.plots import style
+from transformer_np.plots.style import font_with, steady, text_width
 
 # --- positional encoding ----------------------------------------------------------------------------------------------
 
@@ -310,10 +314,41 @@ def test_mask_refuses_what_is_no_mask():
             plots.mask(np.array([[0.0, value]]))
 
 
-def test_letters_that_no_font_has():
-    """They are drawn as boxes, in all kinds of files, without a warning for each."""
-    words = ["私", "は", "Ω\U00012031"]
+@pytest.fixture
+def font(tmp_path, monkeypatch):
+    """A font that has one letter beside those of matplotlib's own."""
+    made = FontBuilder(1000)
+    made.setupGlyphOrder([".notdef", "square"])
+    made.setupCharacterMap({0x12031: "square"})
+    pen = TTGlyphPen(None)
+    for corner in ((50, 0), (50, 700), (950, 700), (950, 0)):
+        (pen.lineTo if pen.points else pen.moveTo)(corner)
+    pen.closePath()
+    square = pen.glyph()
+    made.setupGlyf({".notdef": square, "square": square})
+    made.setupHorizontalMetrics({".notdef": (1000, 50), "square": (1500, 50)})
+    made.setupHorizontalHeader(ascent=800, descent=-200)
+    made.setupNameTable({"familyName": "A Square", "styleName": "Regular"})
+    made.setupOS2()
+    made.setupPost()
+    made.save(tmp_path / "square.ttf")
+    monkeypatch.setattr(fontManager, "ttflist", list(fontManager.ttflist))
+    fontManager.addfont(tmp_path / "square.ttf")
+    font_with.cache_clear()
+    yield "A Square"
+    font_with.cache_clear()
+
+
+def test_letters_come_from_a_font_that_has_them(font, monkeypatch):
+    """Also when the picture is saved, and the style in which it was drawn is over; the others are named once."""
+    monkeypatch.setattr(style, "_has", lambda file, letter, has=style._has: letter != "は" and has(file, letter))
+    words = ["Ω", "は", "Ω\U00012031"]
     picture = plots.attention(np.ones((3, 3)) / 3, words, words)
     assert list(words_on(heatmaps(picture)[0].yaxis).values()) == words
     for ending in ("png", "svg", "pdf"):
-        picture.savefig(io.BytesIO(), format=ending)
+        with pytest.warns(UserWarning, match="^no font of this machine has は, which") as said:
+            picture.savefig(io.BytesIO(), format=ending)
+        assert len(said) == 1
+    families = {text.get_text(): text.get_fontfamily() for text in heatmaps(picture)[0].get_yticklabels()}
+    assert families["Ω\U00012031"] == ["DejaVu Sans", font] and families["Ω"] == ["DejaVu Sans"]
+    assert text_width("\U00012031", 72) == pytest.approx(1.5, abs=0.1)  # of this font, not of a box

@@ -116,6 +116,8 @@ def test_model_view(rng, shape):
     assert len(panels) == shape[0] * shape[1]
     for axes, panel in zip(panels, weights.reshape(-1, *shape[2:]), strict=True):
         np.testing.assert_allclose(axes.images[0].get_array(), panel, atol=1e-6)
+    assert {axes.images[0].get_clim() for axes in panels} == {(0, panels[0].images[0].norm.vmax)}  # one scale for all
+    assert panels[0].images[0].norm.vmax == pytest.approx(weights.max()) and colour_bar(figure).get_ylabel() == "weight"
     assert panels[-1].get_ylabel() == (f"layer {shape[0]}" if shape[1] == 1 else "")
     check_layout(figure)
 
@@ -162,6 +164,15 @@ def test_larger_words_of_a_slide_do_not_meet(rng):
     with figure._larger_labels(page, 2, None):
         assert label.get_size() < 1.3 * TEXT
         check_layout(figure)
+
+
+def test_a_slide_that_nobody_can_read_is_refused(rng, tmp_path):
+    product = plots.Product("a sum", [("A", np.eye(4)), "+", ("B", np.eye(4)), "=", ("C", 2 * np.eye(4))])
+    shown = plots.matrices([product] * 9)
+    artists = len(shown.texts), len(shown.artists)
+    with pytest.raises(ValueError, match=r"would have 0\.\d+% of its height, and 1\.5% is the least .*: show less"):
+        shown.save_slide(tmp_path / "slide.png", "Nine sums")
+    assert not list(tmp_path.iterdir()) and (len(shown.texts), len(shown.artists)) == artists
 
 
 @pytest.mark.long

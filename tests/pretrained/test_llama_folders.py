@@ -4,6 +4,7 @@ The numbers compared with were made by tests/reference/make_llama.py; neither Py
 """
 
 import json
+import os
 import subprocess
 import sys
 
@@ -208,7 +209,7 @@ print(1024 * (kilobytes("VmHWM") - before), sum(p.data.nbytes for p in model.par
     ids=["the embedding", "matrices of many sizes"],
 )
 def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
-    """In half precision, no tensor is in memory a second time, and no gradient is."""
+    """In half precision, no tensor is in memory a second time, no gradient is, and no mask over a tensor."""
     config = LlamaConfig(max_len=8, d_model=256, **sizes)
     with blank():
         model = Llama(config)
@@ -218,10 +219,13 @@ def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
     zeros = {name: ("BF16", np.zeros(shape[::-1], "u2")) for name, shape in shapes.items()}
     zeros["embed_tokens.weight"] = ("BF16", np.zeros(shapes["embed_tokens.weight"], "u2"))
     write_safetensors(tmp_path / "model.safetensors", zeros)
-    done = subprocess.run([sys.executable, "-c", PEAK, tmp_path], capture_output=True, text=True, check=True)
+    # Memory that imports have used and freed would be used again by gradients of 0, and count as touched by them.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
+    command = [sys.executable, "-c", PEAK, tmp_path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     peak, size = map(int, done.stdout.split())
     assert size > 80e6
-    assert 0.9 * size < peak < 1.3 * size
+    assert 0.9 * size < peak < 1.12 * size
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

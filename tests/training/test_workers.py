@@ -156,11 +156,12 @@ def recurrence():
 KINDS = (translation, gpt, classification, masked, recurrence)
 
 
-def train(make=translation, workers=1, steps=24, path=None, resume=False, batches=None, **options):
+def train(make=translation, workers=1, steps=24, path=None, resume=False, batches=None, at_once=None, **options):
     """Make a training, take it up if asked to, and let it run  ->  the Trainer"""
     objective, optimizer, own = make()
     lr = optimizer.lr
-    trainer = Trainer(objective.model, optimizer, objective, lambda step: lr * 0.98**step, 0.5, path, workers=workers)
+    how = {"workers": workers, "tokens_at_once": at_once}
+    trainer = Trainer(objective.model, optimizer, objective, lambda step: lr * 0.98**step, 0.5, path, **how)
     if resume:
         trainer.resume()
     batches = batches or own
@@ -215,10 +216,10 @@ def alone():
 # --- the same losses -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize(("workers", "at_once"), [(1, 7), pytest.param(2, 9, marks=pytest.mark.long), (3, None)])
 @pytest.mark.parametrize("make", KINDS)
-def test_workers_come_to_what_one_process_comes_to(alone, make, workers):
-    together = values(train(make, workers))
+def test_workers_and_pieces_come_to_what_one_process_comes_to_with_whole_batches(alone, make, workers, at_once):
+    together = values(train(make, workers, at_once=at_once))
     assert len(together["losses"]) == 24 and len(together["validation"]) == 4
     assert_close(together, alone(make), 1e-9)
     assert np.abs(together["losses"] - alone(make)["losses"]).max() < 1e-10

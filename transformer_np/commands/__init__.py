@@ -264,6 +264,40 @@ def load_pretrained_text(folder):
     return found
 
 
+class Unseen:
+    """Notes on stderr about what of a text a model has not seen in training; with the first one, what it has seen.
+
+    trained: a tasks.trained.Trained;  tokenizer: that of its texts
+    """
+
+    def __init__(self, trained, tokenizer, quiet=False):
+        self.seen, self.tokenizer, self.quiet, self._said = trained.seen, tokenizer, quiet, False
+
+    def __call__(self, text):
+        """{"unknown": pieces that the tokenizer does not have, "unseen": other words that are in no training text}"""
+        text = self.seen.fold(text)
+        unknown = self.tokenizer.unknown(text)
+        found = {"unknown": unknown, "unseen": [word for word in self.seen.outside(text) if word not in unknown]}
+        for pieces, what in zip(found.values(), ("the model does not know", "not in the training texts"), strict=True):
+            if pieces and not self.quiet:
+                print(f"{what}: {', '.join(map(self._in_training, pieces))}", file=sys.stderr)
+        if any(found.values()) and self.seen.words and not (self._said or self.quiet):
+            self._said = True
+            shown, more = self.seen.words[:SHOWN_WORDS], " …" * (len(self.seen.words) > SHOWN_WORDS)
+            print(
+                f"expect mistakes: it has seen {len(self.seen.words):,} words: {' '.join(shown)}{more}", file=sys.stderr
+            )
+        return found
+
+    def _in_training(self, word):
+        """A word, with the case that it has in training."""
+        same = next((each for each in self.seen.words if each.lower() == word.lower() and each != word), None)
+        return word if same is None or self.seen.lowercase else f"{word} (there it is {same})"
+
+
+SHOWN_WORDS = 150
+
+
 def say_left_out(count, what="the text"):
     """A note on stderr about the tokens that a model does not read."""
     if count:

@@ -1,7 +1,5 @@
-import sys
-
 from ..support.checks import short
-from . import add_command, add_json, add_model, given_texts, print_json, say_left_out
+from . import Unseen, add_command, add_json, add_model, given_texts, print_json, say_left_out
 
 
 def add_parser(subparsers):
@@ -17,7 +15,9 @@ def add_parser(subparsers):
     )  # fmt: skip
     add("--question", metavar="TEXT", help="with a BERT that finds answers: the question to answer from each text")
     add("--pair", action="store_true", help="texts in pairs: TEXT TEXT, or two with a tab between them on each line")
-    add_json(parser, "one line per text, with its label, the probabilities, unknown words and tokens left out,")
+    add_json(
+        parser, "one line per text, with its label, the probabilities, unknown and unseen words and tokens left out,"
+    )
 
 
 def run(args):
@@ -40,14 +40,13 @@ def run(args):
         if len(texts) % 2:
             raise ValueError(f"--pair needs the texts two by two, got {len(texts)}")
         texts = ["\t".join(two) for two in zip(texts[::2], texts[1::2], strict=True)]
+    unseen = Unseen(classifier, classifier.tokenizer, quiet=args.json)
     for text in given_texts(texts):
         found, lines, left_out = _found(classifier, text, args)
-        unknown = classifier.tokenizer.unknown(text)
+        new = unseen(text)
         if args.json:
-            print_json({**found, "unknown": unknown, "tokens_left_out": left_out})
+            print_json({**found, **new, "tokens_left_out": left_out})
             continue
-        if unknown:
-            print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
         say_left_out(left_out)
         print(*lines, sep="\n", flush=True)
     return 0

@@ -5,7 +5,7 @@ import webbrowser
 from pathlib import Path
 
 from ..tasks import runs
-from . import add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
+from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
 
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
@@ -79,10 +79,12 @@ def translator_page(folder, args):
     sentence = LECTURE_SENTENCE if args.text is None else args.text
     translator.encode(sentence)  # raises ValueError for a text that it cannot read
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
-    for tokenizer, text in zip(tokenizers, (sentence, args.target or ""), strict=True):
-        say_unknown(tokenizer, text)
+    Unseen(translator, tokenizers[0])(sentence)
+    if unknown := tokenizers[1].unknown(args.target or ""):
+        print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
     unseen = [source for source, _ in stored_texts(TranslationTask(), folder, "test")]
-    return explore_live(translator.model, tokenizers, sentence, some(unseen), target=args.target)
+    own = {"target": args.target, "seen": translator.seen}
+    return explore_live(translator.model, tokenizers, sentence, some(unseen), **own)
 
 
 def gpt_page(folder, args):
@@ -98,7 +100,9 @@ def gpt_page(folder, args):
     if sentence is None:
         raise ValueError("pass a TEXT for the page to begin with: the training text of this model is gone")
     generator.encode(sentence)
-    return explore_live(generator.model, generator.tokenizer, sentence, examples, target=args.target)
+    Unseen(generator, generator.tokenizer)(sentence)
+    own = {"target": args.target, "seen": generator.seen}
+    return explore_live(generator.model, generator.tokenizer, sentence, examples, **own)
 
 
 def classifier_page(folder, args):
@@ -111,8 +115,8 @@ def classifier_page(folder, args):
     if sentence is None:
         raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
     classifier.encode(sentence)
-    say_unknown(classifier.tokenizer, sentence)
-    own = {"labels": classifier.labels, "target": args.target}
+    Unseen(classifier, classifier.tokenizer)(sentence)
+    own = {"labels": classifier.labels, "target": args.target, "seen": classifier.seen}
     return explore_live(classifier.model, classifier.tokenizer, sentence, some(unseen), **own)
 
 
@@ -148,9 +152,3 @@ def stored_texts(task, folder, part):
 def some(texts):
     """At most EXAMPLES texts, evenly from all."""
     return texts[:: max(1, len(texts) // EXAMPLES)][:EXAMPLES]
-
-
-def say_unknown(tokenizer, text):
-    unknown = tokenizer.unknown(text)
-    if unknown:
-        print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)

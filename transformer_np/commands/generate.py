@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, add_model, print_json
+from . import Unseen, add_command, add_json, add_model, print_json
 
 START = "\n"  # the default prompt: the beginning of a line
 
@@ -31,7 +31,7 @@ def add_parser(subparsers):
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of the random draws (default: 0)")
     add("--stop", metavar="TEXT", help="end the text before this occurs")
-    add_json(parser, "one line per text, with its beginning and the whole text,")
+    add_json(parser, "one line per text, with its beginning, the whole text and unseen words,")
 
 
 def run(args):
@@ -55,7 +55,7 @@ def run(args):
         asked |= generator.sampling
     given = [*args.text, *args.prompt]
     prompts = given or [START]
-    left_out = []
+    left_out, new, unseen = [], [], Unseen(generator, generator.tokenizer, quiet=args.json)
     for prompt in prompts:
         try:
             length = len(generator.encode(prompt))  # reports a bad prompt before any text is generated
@@ -63,6 +63,7 @@ def run(args):
             if given:
                 raise
             raise ValueError("pass a TEXT to continue: this model cannot begin with a new line") from None
+        new.append(unseen(prompt)["unseen"])
         left_out.append(max(0, length - generator.context))
         if left_out[-1]:
             print(
@@ -76,11 +77,11 @@ def run(args):
         how = {**asked, "temperature": 1.0 if asked["temperature"] is None else asked["temperature"]}
         pieces = generator.stream(prompt, args.max_new_tokens, **how, rng=args.seed, stop=args.stop)
         if args.json:
-            print_json({"prompt": prompt, "text": "".join(pieces), "tokens_left_out": left_out[i]})
+            print_json({"prompt": prompt, "text": "".join(pieces), "unseen": new[i], "tokens_left_out": left_out[i]})
             continue
         try:
-            for piece in pieces:
-                if piece is not prompt or (given and not args.chat):  # neither a default nor a question is shown
+            for number, piece in enumerate(pieces):
+                if number or (given and not args.chat):  # neither a default nor a question is shown
                     print(piece, end="", flush=True)
         except KeyboardInterrupt:
             print(flush=True)  # the text ends here, and so does its line

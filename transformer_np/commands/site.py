@@ -86,64 +86,70 @@ def _without_other_extensions(out):
 def _python(folder):
     """({file of static/pyodide: bytes}, the settings of the kernel).
 
-    The lock file also lists this package, the sliders and the kernel's own packages: a cell that imports one has the
-    browser fetch it, and no cell installs anything.
+    The list of packages also has this package, the sliders and the kernel's own packages: a cell that imports one has
+    the browser fetch it, and no cell installs anything.
     """
-    from ..support.pyodide import ADDRESS, LOADER, LOCK, copied, entry_of, installed_wheel, read_lock
+    from ..support.pyodide import LOADER, copied, installed_wheel, read_lock
 
-    lock = read_lock(folder) if folder else _lock_of_network(ADDRESS)
-    known, wheels = lock["packages"], {"transformer-np": _own_wheel(), **_kernel_wheels(lock["info"]["python"])}
-    wheels |= {name: installed_wheel(name) for name in WIDGETS if name not in wheels}
-    wheels |= {name: installed_wheel(name) for name in ("tqdm",) if name not in known}
-    needed = [name for name in (*PACKAGES, "tqdm", *WIDGETS) if name in known or name in wheels]
+    kernel, version = _kernel()
+    lock = read_lock(folder) if folder else {"packages": {}}
+    known, wheels = lock["packages"], {"transformer-np": _own_wheel(), **kernel}
+    is_new = version >= "3"  # Pyodide's versions are 0.27 … 0.29, then 314; kernels before 314 run in a classic worker
+    if folder and is_new != (lock["info"]["python"] >= "3.13"):
+        raise ValueError(
+            f"the installed jupyterlite-pyodide-kernel needs Pyodide {version}, but {folder} has Python "
+            f"{lock['info']['python']}: name another folder, or install another version of jupyterlite-pyodide-kernel"
+        )
+    wheels |= {name: installed_wheel(name) for name in ("tqdm", *WIDGETS) if name not in wheels and name not in known}
+    entries = _entries(wheels, PACKAGES if not folder else [name for name in PACKAGES if name in known])
+    files = dict(wheels.values())
+    loader = LOADER if is_new else "pyodide.js"
+    settings = {"pyodideUrl": f"./static/pyodide/{loader}", "loadPyodideOptions": {"packages": STARTED}}
+    if not folder:
+        return {**files, loader: _loader(version, entries, is_new)}, settings
+    files[loader] = (Path(folder) / loader).read_bytes()
+    lock["packages"] |= entries
+    return {**copied(folder, lock, entries, files), **files}, {**settings, "disablePyPIFallback": True}
+
+
+def _entries(wheels, packages):
+    """The entries of the list of packages for {name: (file, bytes)}. packages: of Pyodide, which ours need"""
+    from ..support.pyodide import entry_of
+
+    needed = [*packages, "tqdm", *WIDGETS]
     depends = {"transformer-np": needed, "ipywidgets": ["comm", "ipython"], "pyodide-kernel": ["comm", "ipython"]}
-    for name, (file, content) in wheels.items():
-        known[name] = entry_of(file, content, [n for n in depends.get(name, ()) if n != name], [name.replace("-", "_")])
-    files, packages = dict(wheels.values()), [*needed, *wheels]
-    options = {"packages": STARTED}  # otherwise the kernel would ask the network for them
-    if folder:
-        older = Path(folder) / "pyodide.js"  # of a classic worker, in which the kernels before 314 run
-        loader = older.name if lock["info"]["python"] < "3.13" else LOADER
-        files |= {loader: older.read_bytes()} if loader == older.name else {}
-        settings = {"pyodideUrl": f"./static/pyodide/{loader}", "loadPyodideOptions": options}
-        return {**copied(folder, lock, packages, files), **files}, {**settings, "disablePyPIFallback": True}
-    for entry in known.values():
-        if entry["file_name"] not in files:
-            entry["file_name"] = f"{ADDRESS}{entry['file_name']}"
-    options["lockFileURL"] = f"./static/pyodide/{LOCK}"
-    return {**files, LOCK: json.dumps(lock).encode()}, {
-        "pyodideUrl": f"{ADDRESS}{LOADER}",
-        "loadPyodideOptions": options,
+    return {
+        name: entry_of(file, content, [n for n in depends.get(name, ()) if n != name], [name.replace("-", "_")])
+        for name, (file, content) in wheels.items()
     }
 
 
-def _kernel_wheels(python):
-    """{name: (file, bytes)} of the wheels that JupyterLite's kernel brings. ValueError if they need another Python."""
-    from importlib.metadata import distribution
+def _loader(version, entries, is_new):
+    """A loader that takes Pyodide from its own address when a notebook is opened, as bytes."""
+    from ..notebooks import __file__ as notebooks
+    from ..support.pyodide import LOADER, address
 
-    kernel = distribution("jupyterlite-pyodide-kernel")
-    made_for = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
-    if (made_for < "3") != (python < "3.13"):  # Pyodide's versions are 0.27 … 0.29, then 314
-        raise ValueError(
-            f"JupyterLite's kernel {kernel.version} needs Pyodide {made_for}, but the folder has Python {python}: name "
-            "another folder, or install another version of jupyterlite-pyodide-kernel"
-        )
-    files = kernel.files
-    found = sorted(Path(file.locate()) for file in files if file.suffix == ".whl")
+    home = address(version)
+    text = Path(notebooks).with_name("loader.js").read_text("utf-8")
+    constants = f"const PYODIDE = {json.dumps(home)};\nconst OURS = {json.dumps(entries)};\n"
+    if is_new:
+        begin = f'import {{ loadPyodide as load, version }} from "{home}{LOADER}";\n'
+        end = "export { version };\nexport const loadPyodide ="
+    else:
+        begin = f'importScripts("{home}pyodide.js");\nconst load = self.loadPyodide;\n'
+        end = "self.loadPyodide ="
+    return f"{begin}{constants}{text}{end} (options) => withOurs(load, options);\n".encode()
+
+
+def _kernel():
+    """({name: (file, bytes)} of the wheels that JupyterLite's kernel brings, the Pyodide for which it was made)."""
+    from importlib.metadata import files
+
+    wheels = [file for file in files("jupyterlite-pyodide-kernel") if file.match("pypi/*.whl")]
+    found = sorted(Path(file.locate()) for file in wheels)
     newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
-    return {name: (file.name, file.read_bytes()) for name, file in newest.items()}
-
-
-def _lock_of_network(address):
-    from urllib.request import urlopen
-
-    from ..support.pyodide import LOCK
-
-    try:
-        with urlopen(f"{address}{LOCK}", timeout=30) as answer:
-            return json.loads(answer.read())
-    except (OSError, ValueError) as error:
-        raise OSError(f"{address}{LOCK} cannot be read ({error}): pass --pyodide with a folder") from None
+    version = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
+    return {name: (file.name, file.read_bytes()) for name, file in newest.items()}, version
 
 
 def _own_wheel():

@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, add_model, for_each_text, print_json
+from . import Unseen, add_command, add_json, add_model, for_each_text, print_json
 
 
 def add_parser(subparsers):
@@ -14,10 +14,11 @@ def add_parser(subparsers):
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
     add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")
-    add_json(parser, "one line per text, with its answer and whether its task is known,")
+    add_json(parser, "one line per text, with its answer, whether its task is known and unseen words,")
 
 
 def run(args):
+    from ..data.spans import SENTINEL
     from ..tasks import runs
     from ..tasks.t5 import KIND, TextToText
 
@@ -30,7 +31,10 @@ def run(args):
     if answers.not_applied:
         print(f"not applied here, from generation_config.json: {', '.join(answers.not_applied)}", file=sys.stderr)
 
+    unseen = Unseen(answers, answers.tokenizer.tokenizer, quiet=args.json)
+
     def use(text):
+        new = unseen(SENTINEL.sub(" ", text))
         length, known = answers.encode(text).shape[1], answers.knows(text)
         if not known and not args.json:
             print(
@@ -42,7 +46,7 @@ def run(args):
             print(f"the text has {length} tokens, but {where} at most {answers.longest}", file=sys.stderr)
         answer = answers.answer(text, args.beam, args.length_penalty, args.max_len)
         if args.json:
-            print_json({"text": text, "answer": answer, "known": known})
+            print_json({"text": text, "answer": answer, "known": known, "unseen": new["unseen"]})
         else:
             print(answer, flush=True)
 

@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, for_each_text, print_json
+from . import Unseen, add_command, add_json, for_each_text, print_json
 
 
 def add_parser(subparsers):
@@ -17,7 +17,7 @@ def add_parser(subparsers):
         action="store_true",
         help="print the token, its log-probability and the runners-up of each time step",
     )
-    add_json(parser, "one line per sentence, with its translation and unknown words,")
+    add_json(parser, "one line per sentence, with its translation, and its unknown and unseen words,")
 
 
 def run(args):
@@ -32,10 +32,10 @@ def run(args):
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
 
+    unseen = Unseen(translator, translator.src_tokenizer, quiet=args.json)
+
     def use(sentence):
-        unknown = translator.src_tokenizer.unknown(sentence)
-        if unknown and not args.json:
-            print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
+        new = unseen(sentence)
         length = translator.encode(sentence).shape[1]
         if translator.longest is not None and length > translator.longest and not args.json:
             print(
@@ -47,7 +47,7 @@ def run(args):
             print("\n".join(format_steps(sentence, translator)))
         translation = translator.translate(sentence, args.beam, args.length_penalty)
         if args.json:
-            print_json({"text": sentence, "translation": translation, "unknown": unknown})
+            print_json({"text": sentence, "translation": translation, **new})
         else:
             print(translation, flush=True)
 

@@ -17,6 +17,7 @@ from .masking import (
 )
 from .mixture import MixedBatches
 from .pairs import Split, read_pairs, split_pairs
+from .seen import Seen
 from .sentiment import labels_of, read_labelled, sentiment_sentences
 from .skipgrams import SkipGramBatch, SkipGrams
 from .spans import SentinelTokenizer, SpanBatches, choose_spans, corrupt_spans, count_spans, join_spans, sentinel
@@ -37,7 +38,7 @@ from .vectors import read_vectors, write_vectors
 __all__ = [
     "BOS", "EOS", "IGNORED", "LECTURE_SENTENCE", "LECTURE_TRANSLATION", "PAD", "UNK", "BPETokenizer", "CharTokenizer",
     "LabelledBatch", "LabelledBatches", "LargeText", "MaskedBatch", "MaskedBatches", "MixedBatches", "PackedPairs",
-    "PlainWordTokenizer", "Segment", "SentinelTokenizer", "Seq2SeqBatch", "Seq2SeqBatches", "SkipGramBatch",
+    "PlainWordTokenizer", "Seen", "Segment", "SentinelTokenizer", "Seq2SeqBatch", "Seq2SeqBatches", "SkipGramBatch",
     "SkipGrams", "SpanBatches", "Split", "TextBatch", "TextBatches", "TextSplit", "TextStreams", "Tokenizer",
     "WordTokenizer", "as_encoder_input", "choose_spans", "corrupt_spans", "count_spans", "documentation_text",
     "encode_text", "english_portuguese", "join_spans", "labels_of", "mask_tokens", "open_text", "pad_batch",

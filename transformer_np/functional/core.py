@@ -25,7 +25,7 @@ from ..support.checks import (
     is_masked_array,
 )
 from ..support.shapes import shapes
-from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
+from .fast import max_along, product, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def linear(x, w, b=None):
     x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)
     """
     rows = x.reshape(-1, x.shape[-1])  # one large matrix product is much faster than a batch of small ones
-    y = rows @ w
+    y = product(rows, w)
     if b is not None:
         y += b
     return y.reshape(*x.shape[:-1], w.shape[1])

@@ -1,6 +1,8 @@
 """Rotary positions (Su et al. 2021): a query and a key are turned by angles that grow with their positions, so that
 their score depends on the distance between them alone."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..support.checks import as_array, check_at_least, check_number
@@ -103,10 +105,24 @@ def _scaling(scaling):
 
 
 def _cos_and_sin(positions, x, theta, scaling):
-    """(T, K/2) each, of x's dtype. The angles are float64: at position 100,000 a float32 has two digits left."""
+    """(T, K/2) each, of x's dtype."""
     T, K = x.shape[-2:]
-    angles = _as_positions(positions, T)[..., None] * rotary_frequencies(K, theta, scaling)  # (T, K/2)
-    return np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    check_number("theta", theta, "(0, ∞)")
+    positions = _as_positions(positions, T)
+    return _tables(rotary_frequencies, positions.tobytes(), positions.shape, K, theta, _scaling(scaling), x.dtype)
+
+
+@lru_cache(maxsize=4)
+def _tables(frequencies, positions, shape, K, theta, scaling, dtype):
+    """cos and sin of all angles, read-only, which every layer needs. The angles are float64: at position 100,000 a
+    float32 has two digits left. frequencies: part of the key, so that a swapped function gets its own results"""
+    kind, *numbers = scaling
+    scaling = dict(zip(("rope_type", *SCALINGS[kind]), (kind, *numbers), strict=True))
+    angles = np.frombuffer(positions).reshape(shape)[..., None] * frequencies(K, theta, scaling)  # (T, K/2)
+    tables = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+    for table in tables:
+        table.flags.writeable = False
+    return tables
 
 
 def _as_positions(positions, T):

@@ -210,6 +210,20 @@ class _Colab(_Finder):
         return ModuleSpec(name, _Finder, is_package=True) if _is_of_colab(name) else None
 
 
+class _Pictures(_Finder):
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        from importlib.machinery import ModuleSpec
+
+        shown = name.partition(".")[0] in ("IPython", "ipywidgets", "matplotlib", "tqdm")
+        return ModuleSpec(name, _Finder, is_package=True) if shown and not name.startswith("IPython.core") else None
+
+
+def without_pictures():
+    """From now on, what draws and shows is a stand-in where it does not exist: files that import it can be loaded."""
+    sys.meta_path.append(_Pictures)
+
+
 def _is_of_colab(module):
     return module == "google" or f"{module}.".startswith("google.colab.")
 

@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -172,7 +172,8 @@ def _execute(name, path, pieces, skipped, names, limit):
     """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one."""
     in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
     if in_notebook and any("plot" in (piece["code"] or "") for piece in pieces):
-        from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
+        with suppress(ImportError):  # in the page's Python there are no pictures
+            from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
         for context in (safe_numpy(), _unchecked(), colab(), *((unseen(), unheard()) if in_notebook else ())):

@@ -17,7 +17,7 @@ TRY_MINUTES = 2
 LECTURE = (
     ("00", ("Why not", "The whole")),
     ("02", ("The idea", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Why $")),
-    ("03", ("1 ·", "3 ·", "4 ·")),
+    ("03", ("1 ·", "4 ·")),
     ("01", ("3 ·", "4 ·")),
     ("04", ("1 ·", "5 ·")),
     ("05", ("1 ·", "6 ·", "7 ·")),
@@ -25,7 +25,7 @@ LECTURE = (
 )
 ALL = ("",)
 LAB = (
-    (("02", ALL), ("03", ALL)),
+    (("02", ("The idea", "Step", "Self-", "\"Thinking", "Why", "Is attention", "Exercises", "What")), ("03", ALL)),
     (("01", ALL), ("04", ("1 ·", "2 ·", "3 ·", "5 ·", "6 ·", "8 ·", "Exercise"))),
     (("05", ALL), ("07", ("Shifted", "Teacher", "The loss", "Training", "Does it", "Decoding", "Exercise 1"))),
     (("06", ("1 ·", "2 ·", "3 ·", "4 ·", "5 ·", "6 ·", "8 ·", "Exercises")),),

@@ -102,9 +102,12 @@ def gradient_distance(norms):
             raise ValueError(f"{name} must be at least two positive norms, one per distance; got shape {values.shape}")
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="distance k (positions)", ylabel="‖ ∂y(T) / ∂x(T − k) ‖", yscale="log")
-    colours = {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]}
-    for i, (name, values) in enumerate(norms.items()):
-        colour = colours.get(name, LAYER_COLOURS[(i + 2) % len(LAYER_COLOURS)])
+    colours, others = (
+        {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]},
+        itertools.cycle(LAYER_COLOURS[2:]),
+    )
+    for name, values in norms.items():
+        colour = colours.get(name) or next(others)
         axes.plot(np.arange(len(values)), values, color=colour, linewidth=1.6, label=label(name))
     axes.margins(x=0.02)
     plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(norms), frameon=False, borderaxespad=0.2))

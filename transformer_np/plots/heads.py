@@ -61,7 +61,8 @@ def head_view(weights, queries, keys, query=None, title=None):
     per_column = max(1, int(longest * row / (1.3 * LINE)))  # of the legend
     entry_width = 0.25 + max(map(text_width, entries), default=0.0) + 2 * PAD
     legend = entry_width * math.ceil(H / per_column) if entries else 0.0
-    left = EDGE + max(*map(text_width, queries), text_width(QUERY) / 2) + PAD
+    bold = "normal" if query is None else "bold"  # the chosen one
+    left = EDGE + max(*(text_width(word, weight=bold) for word in queries), text_width(QUERY) / 2) + PAD
     right = PAD + max(*map(text_width, keys), text_width(KEY) / 2) + (2 * PAD + legend if entries else 0) + EDGE
     figure = Picture.titled(title, left + BETWEEN + right, 2 * EDGE + longest * row + LABEL)
     axes = figure.panel(left, EDGE, BETWEEN, longest * row, xlim=(0, 1), ylim=(longest - 0.5, -0.5))

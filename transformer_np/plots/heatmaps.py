@@ -31,6 +31,7 @@ from .style import (
 )
 
 THUMBNAIL = 0.45  # inches, the least side of a thumbnail
+BAR = 0.85  # inches for the colour bar of all thumbnails
 NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a scale of 0 … 1
 
 
@@ -93,9 +94,9 @@ def model_view(weights, title=None):
     weights: (L, H, T, S), `attention_maps(model)[:, 0]`
 
     How to read it: a row is a layer, the first one at the bottom, and a column a head. In a thumbnail, queries go down
-    and keys to the right, as in `attention`; each thumbnail has its own colours, from 0 to its largest weight. A
-    diagonal: each word looks at itself, or at a word a fixed number of places away. A column: all words look at one
-    word. An even square: the head looks everywhere. Draw a head that stands out with `attention`.
+    and keys to the right, as in `attention`; all have the same colours, which the bar shows: a dark thumbnail is a head
+    without a large weight. A diagonal: each word looks at itself, or at a word a fixed number of places away. A column:
+    all words look at one word. An even square: the head looks everywhere. Draw a head that stands out with `attention`.
 
     Raises ValueError for another shape or a weight outside 0 … 1.
     """
@@ -103,16 +104,21 @@ def model_view(weights, title=None):
     L, H = weights.shape[:2]
     width = max(THUMBNAIL, min(0.9, (LARGEST_PAGE[0] - 1) / H - PAD))
     left, pitch = EDGE + LABEL + PAD, width + PAD
-    figure = Picture.titled(title, left + H * pitch + EDGE, EDGE + LABEL + PAD + L * pitch + EDGE)
+    right = left + H * pitch
+    tall = max(L * pitch - PAD, 1.1)  # the bar
+    figure = Picture.titled(title, right + BAR, EDGE + LABEL + PAD + tall + PAD + EDGE)
+    norm = Normalize(0, weights.max() or 1)
     for layer, heads in enumerate(weights):
         for head, panel in enumerate(heads):
             axes = figure.panel(left + head * pitch, EDGE + layer * pitch + PAD, width, width, xticks=[], yticks=[])
-            axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, panel.max() or 1), aspect="auto")
+            image = axes.imshow(panel, cmap=WEIGHTS, norm=norm, aspect="auto")
             axes.spines[:].set_visible(False)
             if layer == L - 1:
                 axes.set_title(f"head {head + 1}" if text_width(f"head {head + 1}") < width else f"{head + 1}", pad=4)
             if head == 0:
                 axes.set_ylabel(f"layer {layer + 1}", labelpad=4)
+    bar = figure.panel(right + PAD, EDGE + PAD, 0.14, tall)
+    figure.colorbar(image, cax=bar, label="weight", ticks=round_ticks(5))
     return figure
 
 

@@ -2,14 +2,16 @@
 
 import io
 import textwrap
+import unicodedata
 import warnings
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, fontManager
+from matplotlib.font_manager import FontProperties, fontManager, get_font, weight_dict
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
@@ -30,13 +32,14 @@ SEEN, HIDDEN, HATCH = "#cfe6f5", "#b5b5b5", "#484848"
 RAW, TRAINING, VALIDATION, RATE = "#9ecae1", "#0072b2", "#d55e00", "#009e73"  # the last three: Okabe and Ito
 KEY, QUERY = "key (looked at)", "query (looking)"
 
-OTHER_SCRIPTS = (  # fonts for words that matplotlib's own font lacks; those that the machine has are used
+FONT = "DejaVu Sans"  # which matplotlib brings; for a letter that it lacks, a font of the machine that has it
+PREFERRED = (  # of several that have it; otherwise the first by name
     *("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC", "Yu Gothic", "Microsoft YaHei"),
     *("Malgun Gothic", "Noto Sans Devanagari", "Noto Sans Thai"),
 )
 TEXT, TITLE = 9, 11  # points
 STYLE = {
-    "font.sans-serif": ["DejaVu Sans", *(name for name in OTHER_SCRIPTS if name in fontManager.get_font_names())],
+    "font.family": [FONT],  # by its name: what "sans-serif" means would be asked when the style is over
     "font.size": TEXT, "axes.titlesize": TEXT, "axes.labelsize": TEXT, "figure.titlesize": TITLE,
     "legend.fontsize": TEXT, "hatch.linewidth": 0.8, "figure.dpi": 150,
 }  # fmt: skip
@@ -51,6 +54,7 @@ LINE = 0.155  # a line of text
 LABEL = 0.2  # an axis label, or the title of a panel
 EDGE, PAD, GAP = 0.1, 0.07, 0.14  # blank: at the figure's edge, around words, between panels
 LONGEST_WORD = 20  # characters
+SMALLEST = 0.015  # of a slide's height, the least size of words: 16 of 1080 pixels
 LAYER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # Okabe and Ito
 LAYER_MARKERS = "osD^"
 HEAD_COLOURS = (  # Okabe and Ito without yellow, then colours that also differ in lightness
@@ -80,17 +84,41 @@ class Picture(Figure):
     def savefig(self, fname, **options):
         """Like matplotlib's, but a file is written whole or not at all."""
         if hasattr(fname, "write"):
-            with unknown_letters():
-                super().savefig(fname, **options)
+            super().savefig(fname, **options)
+            self._say_boxes()
             return
         options.setdefault("format", Path(fname).suffix[1:].lower() or None)
         picture = io.BytesIO()  # matplotlib's writer of PDF raises AttributeError on a full disk
         self.savefig(picture, **options)
         write_atomically(fname, lambda temporary: temporary.write_bytes(picture.getvalue()))
 
+    def draw(self, renderer):
+        """Like matplotlib's, with fonts of the machine for letters that its own font lacks."""
+        for text in self.findobj(Text):
+            more = [name for name in fonts_for(text.get_text()) if name not in text.get_fontfamily()]
+            if more:
+                text.set_fontfamily([*text.get_fontfamily(), *more])
+        with unknown_letters():
+            super().draw(renderer)
+
+    def _say_boxes(self):
+        """A warning with the letters that no font of this machine has."""
+        texts = (text.get_text() for text in self.findobj(Text) if text.get_visible())
+        boxes = sorted({letter for text in texts for letter in text if font_with(letter) is None})
+        if boxes:
+            shown = " ".join(boxes[:12]) + " …" * (len(boxes) > 12)
+            warnings.warn(
+                f"no font of this machine has {shown}, which the picture shows as boxes: install one that does, such "
+                "as Noto Sans CJK for Chinese, Japanese and Korean",
+                stacklevel=4,
+            )
+
     def save_slide(self, fname, title):
         """Save the picture as a slide of 16 : 9, with a title in large type above it; the page is just large enough for
-        the picture, so that the words are as large as they can be when the slide fills a screen."""
+        the picture, so that the words are as large as they can be when the slide fills a screen.
+
+        Raises ValueError if words or numbers would be lower than SMALLEST of the slide's height.
+        """
         width, height = self.get_size_inches()
         across = max(width, 16 / 9 * height / 0.84, text_width(title, TITLE) + 4 * EDGE)
         down = max(9 / 16 * across, height / 0.84)
@@ -102,17 +130,25 @@ class Picture(Figure):
         self.add_artist(back)
         x, y = (across / 2 - left) / width, (0.93 * down - below) / height
         words = self.text(x, y, title, ha="center", va="center", size=size, weight="bold", parse_math=False)
-        with self._larger_labels(page, size / TITLE, words):
-            self.savefig(fname, bbox_inches=page)
-        back.remove()
-        words.remove()
+        try:
+            with self._larger_labels(page, size / TITLE, words):
+                drawn = [text for text in self.findobj(Text) if text.get_visible() and text.get_text().strip()]
+                share = min(text.get_size() for text in drawn) / 72 / down
+                if share < SMALLEST:
+                    raise ValueError(
+                        f"the words of this slide would have {share:.2%} of its height, and {SMALLEST:.1%} is the "
+                        "least that can be read from a distance: show less"
+                    )
+                self.savefig(fname, bbox_inches=page)
+        finally:
+            back.remove()
+            words.remove()
 
     @contextmanager
     def _larger_labels(self, page, most, title):
         """Inside the block, all words are as much larger as they can be, up to the factor `most`, with which they grow
         with the title. They must not leave the page, and not meet words or panels that they did not meet before."""
-        with unknown_letters():
-            self.draw_without_rendering()  # the marks of an axis have their words from now on
+        self.draw_without_rendering()  # the marks of an axis have their words from now on
         words = [text for text in self.findobj(Text) if text.get_visible() and text.get_text().strip()]
         sizes = [text.get_size() for text in words]
         limits = page.transformed(self.dpi_scale_trans)
@@ -120,8 +156,7 @@ class Picture(Figure):
         def scaled(factor):
             for text, size in zip(words, sizes, strict=True):
                 text.set_size(size if text is title else size * factor)
-            with unknown_letters():
-                self.draw_without_rendering()
+            self.draw_without_rendering()
             boxes = np.array([text.get_window_extent().extents for text in words])
             panels = np.array([axes.get_window_extent().extents for axes in self.axes]).reshape(-1, 4)
             inside = (boxes[:, :2] >= limits.min).all() and (boxes[:, 2:] <= limits.max).all()
@@ -152,6 +187,36 @@ def _overlapping(boxes, others):
     return (high - low > 1).all(axis=-1)
 
 
+@cache
+def font_with(letter):
+    """The name of a font that has this letter, FONT if possible; None if no font of this machine has it."""
+    own = next(font for font in fontManager.ttflist if font.name == FONT)
+    if _has(own.fname, letter) or unicodedata.category(letter)[0] in "CZ":  # what is not drawn
+        return FONT
+    usual = (font for font in fontManager.ttflist if font.style == "normal" and "last resort" not in font.name.lower())
+    order = {name: place for place, name in enumerate(PREFERRED)}
+    fonts = sorted(usual, key=lambda font: (order.get(font.name, len(order)), abs(_weight(font) - 400), font.name))
+    return next((font.name for font in fonts if _has(font.fname, letter)), None)
+
+
+def _has(file, letter):
+    try:
+        font = get_font(file)
+        font.set_size(TEXT, 72)  # fonts of coloured bitmaps, which matplotlib cannot draw, have no such size
+    except (OSError, RuntimeError):
+        return False
+    return font.get_char_index(ord(letter)) > 0
+
+
+def _weight(font):
+    return weight_dict.get(font.weight, font.weight)
+
+
+def fonts_for(text):
+    """The names of the fonts beside FONT that a text needs."""
+    return dict.fromkeys(name for name in map(font_with, text) if name not in (None, FONT))
+
+
 @contextmanager
 def unknown_letters():
     """Inside the block, a letter that no font of this machine has is drawn as a box, without a warning for each."""
@@ -162,7 +227,7 @@ def unknown_letters():
 
 def text_width(text, size=TEXT, weight="normal"):
     """The width of the text in inches."""
-    font = FontProperties(size=size, weight=weight)
+    font = FontProperties(family=[FONT, *fonts_for(text)], size=size, weight=weight)
     with unknown_letters():
         return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 

@@ -10,14 +10,20 @@ from pathlib import Path
 from .files import read_json
 
 VERSION = "314.0.7"  # has all packages that this one depends on
-ADDRESS = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"  # where its own loader takes packages
 LOCK = "pyodide-lock.json"
 LOADER = "pyodide.mjs"
 _CORE = (LOADER, "pyodide.asm.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")  # .mjs or .js
 
 
+def address(version=VERSION):
+    """Where the loader of a Pyodide takes its packages."""
+    return f"https://cdn.jsdelivr.net/pyodide/v{version}/full/"
+
+
 def read_lock(folder):
     """The lock file of a Pyodide in a folder, {"info": …, "packages": {name: …}}. ValueError if there is none."""
+    if not Path(folder).is_dir():
+        raise ValueError(f"there is no folder {folder}: --pyodide needs the folder of a full Pyodide distribution")
     for name in (LOCK, LOADER):
         if not (Path(folder) / name).is_file():
             raise ValueError(f"{folder} contains no {name}: --pyodide needs the folder of a full Pyodide distribution")

@@ -126,7 +126,7 @@ class Classifier(Trained):
         empty, or if the model was trained on pairs and this is none, or the other way round."""
         if self.pairs is not None and self.pairs != (second is not None):
             raise ValueError(f"the model reads {'pairs of texts: pass two' if self.pairs else 'one text, not a pair'}")
-        encoded = _encoded(self.tokenizer, text, second, self.max_len)
+        encoded = _encoded(self.tokenizer, *(part and self.seen.fold(part) for part in (text, second)), self.max_len)
         if not encoded.ids:
             raise ValueError("the text is empty: there is nothing to classify")
         check_ids(encoded.ids, self.tokenizer, self.model.config.vocab_size)
@@ -230,6 +230,11 @@ class ClassifyTask(Task):
             return {"tokenizer": kind.train([text for text, _ in split.train], min_count=2, lowercase=True)}
         except ValueError as error:
             raise ValueError(f"the training texts give no vocabulary: {error}") from None
+
+    def seen(self, options, split, tokenizers):
+        if options.pretrained is None:
+            texts = ([text for text, _ in part] for part in (split.train, split.validation))
+            return data.Seen.of(*texts, tokenizers["tokenizer"])
 
     def setup(self, options, split, tokenizers):
         tokenizer, labels = tokenizers["tokenizer"], data.labels_of(split)

@@ -44,7 +44,7 @@ class MLMOptions(TaskOptions):
     dropout: float = share(0.1, "share of features dropped during training")
     optimizer: str = optimizer("muon")
     lr: float | None = lr(2e-3)
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     weight_decay: float = weight_decay(0.01)
     seed: int = seed("parameters, split, batches, masks and dropout")
 

@@ -10,7 +10,9 @@ from ..support.checks import check_at_least, check_choice, check_flag, check_num
 from ..training import Muon, cosine_schedule, in_blocks
 
 CHAR_OR_BPE = ("char", "bpe")
-MUON_LR = 0.03  # for the widths 64 to 256: an update of a matrix has the same size in every direction at any width
+# for the widths 64 to 256: an update of a matrix has the same size in every direction at any width
+MUON_LR, MUON_WARMUP = 0.03, 50
+OF_MUON = {"lr": MUON_LR, "warmup": MUON_WARMUP}
 
 
 def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞)"):
@@ -32,9 +34,12 @@ def vocab_size(default, text):
     return option(default, text, least=FIRST_MERGE)
 
 
-def warmup(default=100):
-    """The option with the steps to the highest rate of `falling_cosine`."""
-    return option(default, "steps to the highest learning rate; at most half of all steps", least=0)
+def warmup(default=100, least=0):
+    """The option with the steps to the highest rate; default: that of AdamW."""
+    text = f"steps to the highest learning rate, at most half of all (default: {default}; with --optimizer muon"
+    made = option(None, f"{text} {MUON_WARMUP})", least=least)
+    made.metadata = {**made.metadata, "adamw": default}
+    return made
 
 
 def weight_decay(default):
@@ -77,9 +82,9 @@ class TaskOptions:
 
     def __post_init__(self):
         for f in fields(self):
-            if f.name == "lr" and self.lr is None:
+            if f.name in OF_MUON and getattr(self, f.name) is None:
                 muon = getattr(self, "optimizer", None) == "muon"
-                object.__setattr__(self, "lr", MUON_LR if muon else f.metadata.get("adamw"))
+                object.__setattr__(self, f.name, OF_MUON[f.name] if muon else f.metadata.get("adamw"))
             if f.name == "min_lr" and self.min_lr is None and isinstance(self.lr, float):
                 object.__setattr__(self, "min_lr", self.lr / 20)
             value, kinds = getattr(self, f.name), get_args(f.type) or (f.type,)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
+from ..data import Seen
 from ..models import Bert
 from ..pretrained import PretrainedFolder
 from .classify import Classifier
@@ -43,7 +44,7 @@ class PretrainedClassifier(Classifier):
     classifier.answer("Where does Ada live?", "Ada lives in London.")   # a BertForQuestionAnswering: ("London", 0.9)
     """
 
-    pairs = None
+    pairs, seen = None, Seen(spaces=None)
 
     @classmethod
     def load(cls, folder):

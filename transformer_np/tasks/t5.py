@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import data
+from ..data.large import parts
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
@@ -66,7 +67,7 @@ class T5Options(TaskOptions):
     dropout: float = share(0.05, "share of features dropped during training")
     optimizer: str = optimizer("adamw")
     lr: float | None = lr(3e-3)
-    warmup: int = warmup(200)
+    warmup: int | None = warmup(200)
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
     seed: int = seed("parameters, splits, batches, spans and dropout")
 
@@ -139,7 +140,7 @@ class TextToText(Trained):
         model.config = replace(model.config, **{name: i for name, i in ids.items() if i is not None})
         answers = cls(model, _PretrainedSentinels(found.tokenizer))
         answers.longest = found.settings.get("n_positions")
-        answers.pretrained, answers.not_applied = True, found.not_applied
+        answers.pretrained, answers.not_applied, answers.seen = True, found.not_applied, data.Seen(spaces=None)
         return answers
 
     @property
@@ -166,6 +167,7 @@ class TextToText(Trained):
 
     def encode(self, text):
         """The ids of one text and <eos>, (1, S). Raises ValueError if it is empty or longer than LONGEST tokens."""
+        text = self.seen.fold(text)
         prefix = self.task_of(text)
         if prefix is not None:
             content = text.lstrip()[len(prefix.strip()) :].strip()
@@ -279,6 +281,14 @@ class T5Task(Task):
             return {"tokenizer": data.BPETokenizer.train(without_digits, max_size=options.vocab_size)}
         except ValueError as error:
             raise ValueError(f"the texts give no vocabulary: {error}") from None
+
+    def seen(self, options, tasks, tokenizers):
+        def texts(part):
+            for name, split in tasks.items():
+                found = getattr(split, part)
+                yield from parts(found) if name == SPANS else (text for text, _ in found)
+
+        return data.Seen.of(texts("train"), texts("validation"), tokenizers["tokenizer"], lowercase=True)
 
     def setup(self, options, tasks, tokenizers):
         count = data.count_spans(options.block_size)[1] + 1 if SPANS in tasks else 0

@@ -108,6 +108,10 @@ class Task:
         """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
         return {}
 
+    def seen(self, options, data, tokenizers):
+        """The data.Seen of the texts that the model learns to read; None if it began with a pretrained model, which has
+        read other texts too."""
+
     def measure(self, run):
         """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
@@ -212,6 +216,9 @@ class Task:
     def _prepared(self, options, folder, how, data, tokenizers):
         """The Run of these options and data. In `how`, a team of workers becomes what the description stores of it."""
         setup = self.setup(options, data, tokenizers)
+        seen = self.seen(options, data, tokenizers)
+        if seen is not None:
+            setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
         trainer = Trainer(
             setup.model,
             setup.optimizer,

@@ -67,7 +67,7 @@ class GPTOptions(TaskOptions):
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
     min_lr: float | None = min_lr()
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     weight_decay: float = weight_decay(0.1)
     beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
     beta2: float = share(0.99, "AdamW: decay rate of the mean squared gradient")
@@ -96,6 +96,7 @@ class TextGenerator(Trained):
     """
 
     end_ids, sampling, not_applied = (), {}, ()  # see PretrainedTextGenerator
+    seen = data.Seen(spaces=None)  # of an older run or a pretrained model: a prompt is read as it is
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
@@ -116,6 +117,7 @@ class TextGenerator(Trained):
 
     def encode(self, prompt):
         """The ids of a prompt, as a list. Raises ValueError if it is empty or has pieces unknown to the tokenizer."""
+        prompt = self.seen.fold(prompt)
         if not prompt:
             raise ValueError("the prompt is empty: there is nothing to continue")
         unknown = self.tokenizer.unknown(prompt)
@@ -146,7 +148,7 @@ class TextGenerator(Trained):
         model = Excluding(self.model, self.excluded_ids)
         steps = generate_steps(model, [ids], max_new_tokens, temperature, top_k, top_p, rng, stop_ids=self.end_ids)
         next(steps)  # the prompt itself
-        yield prompt
+        yield self.seen.fold(prompt)
         pieces = text_pieces(self.decode, ids, (int(step[0, -1]) for step in steps))
         yield from pieces if stop is None else until(stop, pieces)
 
@@ -198,6 +200,10 @@ class GPTTask(Task):
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
+
+    def seen(self, options, split, tokenizers):
+        if getattr(options, "pretrained", None) is None:
+            return data.Seen.of(parts(split.train), parts(split.validation), tokenizers["tokenizer"], running=True)
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]

@@ -3,7 +3,7 @@
 from math import exp
 from pathlib import Path
 
-from ..data import PAD, pad_batch
+from ..data import PAD, Seen, pad_batch
 from . import runs
 
 
@@ -11,15 +11,16 @@ class Trained:
     """The base of what a task's model is used with, such as a Translator.
 
     task: the Task, which sets this attribute of its `Result`
+    seen: the data.Seen of its training texts
     """
 
-    task = None
+    task, seen = None, Seen()
 
     @classmethod
     def of(cls, run):
         """From a finished training run."""
         facts = {**cls.task().facts(run.data), **run.setup.facts}
-        return cls._made(run.setup.model, run.tokenizers, run.options, facts)
+        return cls._known(run.setup.model, run.tokenizers, run.options, facts)
 
     @classmethod
     def load(cls, folder):
@@ -27,7 +28,7 @@ class Trained:
         description, options, tokenizers = cls.task().read(folder)
         model = runs.load_run_model(folder, tokenizers)
         try:
-            return cls._made(model, tokenizers, options, description)
+            return cls._known(model, tokenizers, options, description)
         except ValueError as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
 
@@ -36,6 +37,14 @@ class Trained:
         nats; shares are in [0, 1]. Raises ValueError for a file without examples, and for a model that has no measure.
         """
         raise ValueError(f"a run of the kind {self.task.kind!r} has no measure for a file")
+
+    @classmethod
+    def _known(cls, model, tokenizers, options, facts):
+        """As `_made`, with what it has seen, which older runs do not say."""
+        made = cls._made(model, tokenizers, options, facts)
+        if "seen" in facts:
+            made.seen = Seen.from_dict(facts["seen"])
+        return made
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):

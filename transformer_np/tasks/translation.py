@@ -14,12 +14,24 @@ from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
 from .bleu import bleu
-from .options import MUON_LR, TaskOptions, optimizer, optimizer_of, option, seed, share, sizes, vocab_size
+from .options import (
+    MUON_LR,
+    TaskOptions,
+    falling_cosine,
+    optimizer,
+    optimizer_of,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+)
 from .task import Setup, Task
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "translate"
-BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
+BUILT_IN, OWN_PAIRS = 800, {"muon": 1000, "adamw": 2000}  # steps: the built-in sentences follow few rules
 LR = 3.6e-3  # at a width of 64, for own pairs: with the paper's rate, twice as high, they are learned more slowly
 UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 
@@ -31,7 +43,11 @@ class TranslationOptions(TaskOptions):
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
     tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
     vocab_size: int = vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
-    steps: int | None = option(None, f"training steps (default: {OWN_PAIRS:,}; built-in pairs: {BUILT_IN})")
+    steps: int | None = option(
+        None,
+        f"training steps (default: {OWN_PAIRS['muon']:,}; with --optimizer adamw {OWN_PAIRS['adamw']:,}; built-in "
+        f"pairs: {BUILT_IN})",
+    )
     batch_size: int = option(64, "sentence pairs per step")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
     heads: int = option(4, "attention heads")
@@ -40,21 +56,23 @@ class TranslationOptions(TaskOptions):
     dropout: float = share(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = share(0.1, "share of the target spread over all tokens")
-    optimizer: str = optimizer("adamw")
+    optimizer: str | None = optimizer(None, "muon; for the built-in pairs adamw")
     lr: float | None = option(
         None,
-        f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); "
-        f"with --optimizer muon {MUON_LR})",
+        f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(64 / d_model); built-in pairs: "
+        "1/sqrt(d_model * warmup))",
     )
-    warmup: int = option(300, "steps to the highest learning rate")
+    warmup: int | None = warmup(300, least=1)
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
     freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
     seed: int = seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
+        if self.optimizer is None:
+            object.__setattr__(self, "optimizer", "adamw" if self.pairs is None else "muon")
         super().__post_init__()
         if self.steps is None:
-            object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS)
+            object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS[self.optimizer])
         if self.lr is None and self.pairs is not None and self.optimizer == "adamw":
             object.__setattr__(self, "lr", LR * (64 / self.d_model) ** 0.5)
         if self.embeddings is not None:
@@ -87,7 +105,7 @@ class Translator(Trained):
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
-        ids = self.src_tokenizer.encode(sentence)
+        ids = self.src_tokenizer.encode(self.seen.fold(sentence))
         if not ids:
             raise ValueError("the sentence is empty: there is nothing to translate")
         if len(ids) > self.model.config.max_len:
@@ -133,7 +151,7 @@ class Translator(Trained):
         with self.model.evaluating():
             self.model(src, np.array([[BOS, *ids]])[:, :longest])
         chosen = [*ids, EOS][:longest]  # (T,): <eos> last, unless cut off
-        return self.src_tokenizer.pieces(sentence), [self.tgt_tokenizer.token(i) for i in chosen]
+        return self.src_tokenizer.pieces(self.seen.fold(sentence)), [self.tgt_tokenizer.token(i) for i in chosen]
 
     def exact_match(self, pairs, batch_size=128):
         """The share of pairs whose greedy translation is the target as written, except for runs of white space, in
@@ -173,8 +191,9 @@ def format_steps(sentence, translator):
 
 
 class TranslationTask(Task):
-    """An encoder–decoder on sentence pairs, with teacher forcing, Adam and the paper's schedule (§5.3, §5.4), scaled to
-    a lower peak for own pairs."""
+    """An encoder–decoder on sentence pairs, with teacher forcing. The built-in pairs are learned as in the paper, with
+    Adam and its schedule (§5.3, §5.4); own pairs with Muon, whose rate falls as half a cosine, or with Adam and the
+    paper's schedule at a lower peak."""
 
     kind = KIND
     example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"
@@ -205,6 +224,10 @@ class TranslationTask(Task):
             return {name: kind.train(texts, min_count=2, lowercase=name == "source") for name, texts in sides}
         except ValueError as error:
             raise ValueError(f"the training pairs give no vocabulary: {error}") from None
+
+    def seen(self, options, split, tokenizers):
+        texts = ([source for source, _ in part] for part in (split.train, split.validation))
+        return data.Seen.of(*texts, tokenizers["source"])
 
     def setup(self, options, split, tokenizers):
         train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
@@ -275,7 +298,9 @@ def _put_vectors(embedding, path, tokenizer):
 
 
 def _schedule(options):
-    """The paper's schedule, scaled to a peak of options.lr if that is given."""
+    """The paper's schedule, scaled to a peak of options.lr if that is given; for Muon half a cosine down to 0."""
+    if options.optimizer == "muon":
+        return falling_cosine(options)
     peak = noam_schedule(options.warmup, options.d_model, options.warmup)
     scale = 1.0 if options.lr is None else options.lr / peak
     return lambda step: scale * noam_schedule(step, options.d_model, options.warmup)

@@ -52,7 +52,7 @@ class XLOptions(TaskOptions):
     optimizer: str = optimizer("muon")
     lr: float | None = lr(1e-3)
     min_lr: float | None = min_lr()
-    warmup: int = warmup()
+    warmup: int | None = warmup()
     clip: float = option(0.25, "largest norm of the gradient")
     seed: int = seed("parameters and dropout")
 

@@ -43,15 +43,19 @@ def orthogonalised(g, quintics=QUINTICS[:3]):
         return orthogonalised(g.T, quintics).T  # X Xᵀ is then the smaller of the two products
     norm = np.sqrt(np.vdot(g, g))
     x = g / norm if norm else g
+    wide = x.shape[1] >= 2 * x.shape[0]  # X Xᵀ can be followed without X, which is then multiplied once, at the end
+    gram = step = steps = None
     for a, b, c in quintics:
-        gram = x @ x.T  # (M, M)
-        mixed = gram @ gram
-        mixed *= c
-        gram *= b
-        mixed += gram
-        mixed.flat[:: len(mixed) + 1] += a  # the identity times a
-        x = mixed @ x  # (M, N)
-    return x
+        gram = x @ x.T if steps is None else step @ gram @ step  # (M, M)
+        step = gram @ gram.T  # .T changes nothing, but NumPy computes half of a symmetric product
+        step *= c
+        step += b * gram
+        step.flat[:: len(step) + 1] += a  # the identity times a
+        if wide:
+            steps = step if steps is None else step @ steps
+        else:
+            x = step @ x  # (M, N)
+    return x if steps is None else steps @ x
 
 
 def in_blocks(model):

@@ -124,7 +124,7 @@ def draw_matrices(args):
     from ... import plots
 
     products, title = products_of(args)
-    return plots.matrices(products, title=title if args.slide is None else None)
+    return plots.matrices(products, title) if args.slide is None else [plots.matrices(each) for each in products]
 
 
 MATRICES = {

@@ -24,7 +24,7 @@ from .syntax import handed_over, strange_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_PYTHON = (sysconfig.get_path("stdlib"), Path(os.__file__).parent)  # the second is a .zip file in a browser
+_PYTHON = (sysconfig.get_path("stdlib"), Path(traceback.__file__).parent)  # the second is a .zip file in a browser
 _NUMPY, _SHEETS = str(Path(np.__file__).parent), f"{Path(__file__).parents[1] / 'sheets'}{os.sep}"
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
@@ -345,17 +345,18 @@ def crash_of(error, exercise=None, answer=None):
 def _operation_of(error):
     """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
     another instruction of Python, or "call"."""
-    operation, entry = "", error.__traceback__
+    innermost, entry = None, error.__traceback__
     while entry is not None:
-        code = entry.tb_frame.f_code
-        is_of_teacher = code.co_filename.removesuffix(", rewritten") in files_of_the_teacher
-        if is_of_teacher or _SHEETS in code.co_filename or is_students(code.co_filename):
-            running = next((i for i in get_instructions(code) if i.offset == entry.tb_lasti), None)
-            operation = "" if running is None else running.argrepr or running.opname
-            is_call = running is not None and running.opname.startswith(("CALL", "PRECALL"))  # 3.11 has the second
-            operation = "call" if is_call else operation
+        file = entry.tb_frame.f_code.co_filename
+        is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
+        innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
         entry = entry.tb_next
-    return operation
+    instructions = get_instructions(innermost.tb_frame.f_code) if innermost else ()
+    running = next((i for i in instructions if i.offset == innermost.tb_lasti), None)
+    if running is None:
+        return ""
+    is_call = running.opname.startswith(("CALL", "PRECALL"))  # 3.11 has the second
+    return "call" if is_call else running.argrepr or running.opname
 
 
 def _about_slice(frame, line):

@@ -10,10 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from .attempt import Attempt
 from .compare import close
 from .describe import describe_exactly
-from .family import family_with
 from .hypothesis import listed
 
 NOTHING = -1
@@ -30,7 +28,6 @@ class Cells:
     def __init__(self, trials, found):
         self.trials, self.found = trials, found
         self.tried, self._agreed, self._described = set(), {}, {}
-        self._families, self._made = {}, ([], (None, None))  # {listed mistakes: Family}; edits, and what they made
         self.first_failed = next(finding for finding in found if not finding.right)
         self.labels, self.astray = {}, {}
         exercise = trials.exercise
@@ -52,36 +49,11 @@ class Cells:
         """The results of a program with some hypotheses on a case, or None, and its attempt."""
         some = frozenset(some)
         self.tried.add((some, number))
-        edited = [h for h in some if h.edit]
-        if not edited:
-            return self.trials.variant_on([h.name for h in some], number)
-        return self._run_edited(edited[0].base, [h.edit for h in edited], number)
-
-    def edited(self, names):
-        """The Family of the right answer with these listed mistakes, whose edits `run` can make."""
-        if names not in self._families:
-            self._families[names] = family_with(self.trials.exercise, names)
-        return self._families[names]
-
-    def _run_edited(self, names, edits, number):
-        if self._made[0] != edits:
-            family = self._families[names]
-            for edit in edits:
-                edit.make()
-            self._made = edits, family.compiled()
-            for edit in reversed(edits):
-                edit.undo()
-            self.trials.left -= family.work_of_edit
-        answer, steps = self._made[1]
-        if answer is None:
-            return None, Attempt()
-        steps.begin()
-        return self.trials.results_of(answer, number, names)
+        return self.trials.variant_on([h.name for h in some], number)
 
     def compatible(self, some):
         """Whether these hypotheses can be made together."""
-        names = {h.name for h in some if not h.edit}
-        return all(names == {*h.base} for h in some if h.edit) and self.trials.compatible(tuple(names))
+        return self.trials.compatible([h.name for h in some])
 
     # --- what is true of a cell -----------------------------------------------------------------------------------
 
@@ -115,25 +87,24 @@ class Cells:
 
     def refuted_by_right(self, one, beside=()):
         """Whether a hypothesis changes a result that the answer has right, or is refuted and speaks of every call."""
-        return self.refuted(one, beside, by_wrong=bool(one.edit or self.claims_all_calls(one)))
+        return self.refuted(one, beside, by_wrong=self.claims_all_calls(one))
 
     def refuted(self, one, beside=(), by_wrong=True):
         """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold.
 
         by_wrong: whether a result that is wrong otherwise counts
         """
-        strict = one.edit or self.claims_all_calls(one)
         for number, finding in enumerate(self.found):
             if finding.results is None or finding.case.raises:
                 continue
-            alone = self.run((one, *(h for h in beside if h.name in one.base)), number)[0]
+            alone = self.run((one,), number)[0]
             for i, right in enumerate(finding.expected):
                 if (i, finding.case.label) in self.following or (alone is not None and close(alone[i], right)):
                     continue
                 if finding.results[i].shape != right.shape or (i in finding.wrong and not by_wrong):
                     continue  # of another mistake, which hides this one
                 is_other_branch = finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended)
-                if is_other_branch and not strict:
+                if is_other_branch and not self.claims_all_calls(one):
                     continue  # in which more may be missing than this mistake, or less
                 around = ((one, *some) for some in [(), *subsets(beside)])
                 if not any(self.compatible(some) and self.agrees(some, i, number) for some in around):

@@ -31,9 +31,14 @@ def results_and_problem(exercise, case, output):
     if nothing:
         return None, f"It must return {names}, but {listed(nothing)} {'is' if len(nothing) == 1 else 'are'} None."
     for result, value in zip(results, values, strict=True):
-        if isinstance(value, tuple | list) or np.ma.is_masked(value) or _array(value).dtype.kind not in "biuf":
+        if isinstance(value, tuple | list) or _is_masked(value) or _array(value).dtype.kind not in "biuf":
             return None, f"{result.name} must be an array of numbers, got {_kind(value)}."
     return [_array(value) for value in values], None
+
+
+def _is_masked(value):
+    subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    return subclass and np.ma.is_masked(value)  # np.ma is loaded on first use, and takes a while
 
 
 def wrong_structure(exercise, case, output):

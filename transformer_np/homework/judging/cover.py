@@ -1,9 +1,8 @@
 """The search for the fewest hypotheses that together give the student's numbers in all wrong cells.
 
 First the listed mistakes and ignored arguments, each time the one that covers most; then pairs of which neither covers
-a cell alone; then edits of the right answer that nobody has listed. What changes a cell that the answer has otherwise
-is struck out, and the search begins again. It is bounded by the work of its runs, never by time: the same answer and
-seed give the same text on every machine.
+a cell alone. What changes a cell that the answer has otherwise is struck out, and the search begins again. It is
+bounded by the work of its runs, never by time: the same answer and seed give the same text on every machine.
 """
 
 from itertools import combinations
@@ -12,26 +11,23 @@ import numpy as np
 
 from .cells import NOTHING, subsets
 from .compare import close
-from .edited import EditsOfRight
 
 MOST = 4  # hypotheses; readers stop after about four texts
 PAIRS = 150  # of 0.1 to 4 ms each
 FEW_LABELS = 3  # of other cases, if little work is left
 STRUCK_OUT = 12  # then no mistake is named at all
-MANY_NUMBERS = 30  # in results: nobody has them by chance
 
 
 class Cover:
     """picked: the Hypotheses that are believed; explained: the cells that they cover
 
-    place: where edits make the answer right, which tells more than pairs or edits of the right answer would
+    place: where edits make the answer right, which tells more than pairs would
     is_alone: whether only what covers a cell alone is looked for
     """
 
     def __init__(self, cells, place=None, is_alone=False):
-        self.cells, self._edited, self._allowed = cells, {}, None
+        self.cells, self._allowed = cells, None
         self.is_one = is_alone or (bool(place) and not place.also)
-        self.with_edits = not place and not is_alone
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)
@@ -62,10 +58,6 @@ class Cover:
             cells.wrong |= more
             cells.following -= more
             picked = self._grown(picked, candidates)
-        if self.with_edits and self._is_open(picked):
-            for base in dict.fromkeys([tuple(picked), ()]):
-                if edits := self._grown_by_edits(base):
-                    return [*base, *edits]
         return picked
 
     def _is_open(self, picked):
@@ -170,44 +162,6 @@ class Cover:
                 return
             if cells.compatible(pair):
                 yield pair
-
-    # --- edits of the right answer --------------------------------------------------------------------------------
-
-    def _grown_by_edits(self, base):
-        """Edits of the right answer with the mistakes `base` that explain all of the first failing case, or []."""
-        cells, edits = self.cells, []
-        if any(f.results is None for f in cells.found) or not cells.compatible(base):
-            return []
-        before = now = cells.explained(base)
-        for wanted in (cells.first, None):  # then the first case that is left, such as another branch
-            label = next((x for x in cells.labels if any(cell[1] == x for cell in cells.wrong - now)), None)
-            here = {cell for cell in cells.wrong if cell[1] == label} if wanted is None else wanted
-            for edit in self._sweep(base, before, here - now):
-                if len(base) + len(edits) < MOST and here - now:
-                    edits, now = [*edits, edit], now | cells.covered((*base, edit))
-            if not cells.first <= now:
-                return []
-        size = sum(f.results[i].size for f in cells.found for i in f.wrong if (i, f.case.label) in now)
-        return edits if now == cells.wrong or size >= MANY_NUMBERS else []
-
-    def _sweep(self, base, before, wanted):
-        """The edits that cover some wanted cell and are not refuted, those that cover most first."""
-        key = base, frozenset(wanted)
-        if key not in self._edited:
-            cells, found = self.cells, {}
-            least = cells.trials.left // 2  # for the searches after this one
-            edits = EditsOfRight(cells, base)
-            for h in edits if wanted else ():
-                if cells.trials.left <= least:
-                    break
-                gain = frozenset(cells.covered((*base, h), wanted))
-                if gain and gain not in found.values() and not cells.refuted(h, base) and (told := edits.told(h)):
-                    found[told] = gain
-                    if cells.wrong <= before | cells.covered((*base, told)):
-                        found = {told: gain}
-                        break
-            self._edited[key] = sorted(found, key=lambda h: -len(found[h]))
-        return self._edited[key]
 
 
 def _numbers(results, expected):

@@ -58,12 +58,14 @@ def edits_of(tree, without=()):
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
+    parts = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and getattr(n.value, "attr", "") == "shape"]
+    of_shapes = {n for part in parts for n in ast.walk(part.slice)}
     for parent, field, index, node, is_size in places(tree, without):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                order = _order(number, kind, node, parent, new, in_targets)
+                order = _order(number, kind, node, parent, new, in_targets, of_shapes)
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -75,13 +77,15 @@ def edits_of(tree, without=()):
     yield from _moved(tree, without)
 
 
-def _order(number, kind, node, parent, new, in_targets):
+def _order(number, kind, node, parent, new, in_targets, of_shapes):
     """When an edit is tried: after those with a smaller number."""
     counter = node if isinstance(node, ast.AugAssign) else parent
     if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
         return 3  # without a counter a mean, for example, is a sum
     if kind == "operator" and isinstance(getattr(node, "op", None), ast.Div) and not isinstance(new.op, ast.Mult):
         return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+    if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
+        return 1.5  # x.shape[-1]: more often it is used where another size belongs
     if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
         return 1.6
     if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement

@@ -2,23 +2,16 @@
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
-from itertools import permutations
 
 import numpy as np
 
 from .cells import CHANCE, NOTHING, Cells
-from .compare import close
 from .cover import MOST, Cover
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
-from .edited import on_result
 from .example import smallest_call
-from .finding import Finding
 from .hypothesis import Hypothesis
 from .words import cases_of, listed, subject, with_cases
-
-MOST_RESULTS = 6  # whose orders are tried
 
 
 @dataclass(frozen=True)
@@ -52,9 +45,6 @@ def explain(trials, found, place=None):
         texts, names = told.texts[: MOST + 1], told.names
         if place and (not texts or _says_more(place, cells, cover)):
             texts += _about(place)
-        if place and place.after and (not names or cells.wrong - cover.explained):
-            more, left = _left_by(place, trials, found, names)
-            names, texts = [*(names or ([place.kind] if more else [])), *more], [*texts, *left]
         of_sheet = [h.name for h in cover.picked if h.name in trials.exercise.mistakes]
         return Explanation(names, texts, of_sheet, told.where())
 
@@ -80,17 +70,12 @@ class _Told:
 
     def mistakes(self):
         """The hypotheses that are believed, each with the cases that show it, unless that is the plain case."""
-        cells, cover, results = self.cells, self.cover, self.cells.trials.exercise.results
-        base = [h for h in cover.picked if not h.edit]
+        cells, cover = self.cells, self.cover
         for h in cover.picked:
-            covered = cells.covered((*base, h) if h.edit else (h,))
             alone = cover.explained - cells.explained([other for other in cover.picked if other is not h])
-            labels = [label for label in cells.labels if self._shows(label, covered, alone)]
-            text, of = h.text, {i for i, _ in covered - cells.covered(base)} if h.edit else ()
-            if len(of) == 1 and len(results) > 1:
-                text = on_result(text, subject(results[min(of)].name))
+            labels = [label for label in cells.labels if self._shows(label, cells.covered((h,)), alone)]
             is_here = not labels or (self.label in labels and (not self.label or len(cover.picked) == 1))
-            self.say(h.name, text if is_here else with_cases(text, cases_of(labels)))
+            self.say(h.name, h.text if is_here else with_cases(h.text, cases_of(labels)))
 
     def _shows(self, label, covered, alone):
         """Whether a case shows a hypothesis: it covers all that is explained there, or what no other one does."""
@@ -138,25 +123,11 @@ class _Told:
         if text := fixed_axes(found):
             self.said = [said for said in self.said if said[0] and said[0] != FIXED_AXES][:1]  # such as `.T`
             self.say(FIXED_AXES, text)
-        elif mended := with_results_in_order(found):
-            self.said = [("order of results", "The results are returned in the wrong order, as their shapes show.")]
-            self._left_in(mended)
         elif not self.names and cells.first_failed.results is not None:
             i, label = min(cells.first, default=(0, self.label))
             example, rough = smallest_call(found), describe_roughly(cells.draws(i, label)) if cells.first else None
             self.say(rough and rough.name, "" if rough is None or (example and not rough.name) else rough.text)
             self.say(None, "" if self.texts else example)
-            if rough and rough.name and (mended := with_right_shapes(found, rough.name)):
-                self._left_in(mended)
-
-    def _left_in(self, mended):
-        """What is wrong in an answer whose results have the right shapes."""
-        if any(finding.wrong for finding in mended):
-            cells = Cells(self.cells.trials, mended)
-            inner = _Told(cells, Cover(cells))
-            inner.mistakes()
-            inner.descriptions()
-            self.said += [(name, f"With that mended, this is left: {text}") for name, text in inner.said if name]
 
     def rest(self):
         """[(None, a sentence on what the named mistakes do not explain)], or []"""
@@ -205,75 +176,3 @@ def _about(place):
     while places[-1].also:
         places.append(places[-1].also)
     return [f"Line {part.line}: {part.about}" for part in sorted(places, key=lambda part: part.line) if part.about]
-
-
-def _left_by(place, trials, found, named):
-    """The names of the mistakes that stay in an answer after the edits of a Place, and the texts about them; none if
-    the edits change what is wrong there: they may be more than the repair."""
-    after = [finding for finding in place.after if not finding.case.raises]
-    left = [(now, before) for now, before in zip(after, found, strict=True) if now.wrong != []]
-    if not left or not all(map(_is_same, *zip(*left, strict=True))):
-        return [], []
-    cover = Cover(Cells(trials, after), place)
-    new = [h for h in cover.picked if h.name not in named]
-    labels = list(dict.fromkeys(now.case.label for now, _ in left))
-    still = [] if cover.picked else [f"With that mended, the results are still wrong with {cases_of(labels)}."]
-    return [h.name for h in new], [f"With that mended, this is left: {h.text}" for h in new] + still
-
-
-def _is_same(now, before):
-    if now.results is None or before.results is None:
-        return bool(now.tried.crash and before.tried.crash and now.tried.crash.is_like(before.tried.crash))
-    return all(map(close, now.results, before.results))
-
-
-# --- results in another form ------------------------------------------------------------------------------------------
-
-
-def with_results_in_order(found):
-    """The Findings with the results in another order, if one order gives all of them the right shapes; or else []."""
-    first = next(finding for finding in found if not finding.right)
-    if first.outcome != "wrong shape" or any(finding.results is None for finding in found):
-        return []
-    for order in permutations(range(len(first.expected))) if len(first.expected) <= MOST_RESULTS else ():
-        pairs = [(f.results[n], right) for f in found for n, right in zip(order, f.expected, strict=True)]
-        if all(result.shape == right.shape for result, right in pairs):
-            return _with_results(found, lambda f, order=order: [f.results[n] for n in order])
-    return []
-
-
-def with_right_shapes(found, name):
-    """The Findings with what a description of this name says of a shape undone: the first result of a wrong shape with
-    its axes in the right order, or with the right axes of length 1, if it has the right shape then; or else []."""
-    first = next(finding for finding in found if not finding.right)
-    pairs = enumerate(zip(first.results or (), first.expected, strict=False))
-    i = next((i for i, (a, b) in pairs if a.shape != b.shape), None)
-    if i is None or any(finding.results is None for finding in found):
-        return []
-    orders = permutations(range(first.expected[i].ndim)) if "order" in name else ()
-    changes = [_with_ones] if "of length 1" in name else [partial(_in_order, axes=axes) for axes in orders]
-    for change in changes:
-        if all(change(f.results[i], f.expected[i].shape).shape == f.expected[i].shape for f in found):
-            return _with_results(
-                found,
-                lambda f, to=change: [*f.results[:i], to(f.results[i], f.expected[i].shape), *f.results[i + 1 :]],
-            )
-    return []
-
-
-def _in_order(array, shape, axes):
-    return array.transpose(axes) if array.ndim == len(axes) else array
-
-
-def _with_ones(array, shape):
-    """The array with other axes of length 1, if that gives it a shape."""
-    sizes, wanted = ([size for size in of if size != 1] for of in (array.shape, shape))
-    return array.reshape(shape) if sizes == wanted else array
-
-
-def _with_results(found, results_of):
-    """The Findings with other results."""
-    mended = []
-    for f in found:
-        mended.append(Finding(f.exercise, f.case, f.tried, results_of(f), f.expected, f.shares, tuple(mended)))
-    return mended

@@ -2,22 +2,17 @@
 
 from dataclasses import dataclass
 
-from .edit import Edit
-
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
     """name: of the mistake, or None; text: for the student
 
-    Its program is a right answer with a change: the listed mistake or the ignored argument of this name, or an `edit`
-    of a right answer that has the listed mistakes `base` already. It is believed of a wrong result where running it
-    gives the student's numbers.
+    Its program is a right answer with the listed mistake or the ignored argument of this name. It is believed of a
+    wrong result where running it gives the student's numbers. A description of the wrong numbers has no program.
     """
 
     name: str | None
     text: str
-    edit: Edit | None = None
-    base: tuple = ()
 
 
 def listed(trials):

@@ -9,7 +9,6 @@ from .family import without_huge_arrays
 from .not_finite import first_not_finite
 from .place import INVENTED, Place
 from .rules import CHANGED
-from .seen import suspects_of
 from .words import listed
 
 
@@ -37,38 +36,31 @@ def lines_to_show(trials, pointed, rules, names, of_sheet=()):
     """
     if pointed is None:
         return Lines()
-    place = pointed.place
+    place, (change, at) = pointed.place, pointed.change if CHANGED in rules else ("", None)
     if place and of_sheet and "nan_to_num" in place.repair:
         place = None  # which only hides it
     if place and place.kind in INVENTED and len(of_sheet) > 1:
         place = replace(place, repair="")
-        shown = [f"Look at line {place.line}:", place.shown]
+        first, shown = place.line, [f"Look at line {place.line}:", place.shown]
     elif place:
-        shown = _of_place(place, bool(trials.unread), bool(rules and names))
-    change, at = pointed.change if CHANGED in rules else ("", None)
-    change = "" if place and place.line == at else change
-    suspects = [] if place or pointed.mended else _suspects(pointed, names, of_sheet)
-    if pointed.mended:
+        first, shown = place.line, _of_place(place, bool(trials.unread), bool(rules and names))
+    elif pointed.mended:
         first = pointed.mended[0].line
         shown = [f"Look at line {part.line}:\n{part.shown}" for part in pointed.mended]
-    elif not place:
-        first = suspects[0].node.lineno if suspects else at
-        shown = [suspect.text for suspect in suspects]
     else:
-        first = place.line
+        suspects = _suspects(pointed, names, of_sheet)
+        first, shown = suspects[0].node.lineno if suspects else at, [suspect.text for suspect in suspects]
+    change = "" if place and place.line == at else change
     return Lines(place, tuple(shown), first, change and f"Line {at} changes it:\n{change}")
 
 
 def _suspects(pointed, names, of_sheet):
-    """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur, but none
-    that runs under a condition on an argument that is not used, for it may be right where it should not run, and none
-    of a method that the student need not write."""
-    sides, suspects = pointed.sides, pointed.suspects
+    """The Suspects to show beside the texts of mistakes, or where NaN first occurs; none that runs under a condition on
+    an argument that is not used, for it may be right where it should not run, and none of a method that the student
+    need not write."""
+    sides, suspects = pointed.sides, list(pointed.suspects)
     unused = {name.removesuffix(" not used") for name in names}
     try:
-        if of_sheet and sides:
-            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
-                suspects = suspects_of(sides, list(of_sheet), suspects)
         if sides and not suspects:
             with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
                 suspects = first_not_finite(sides)
@@ -82,7 +74,7 @@ def _of_place(place, is_rest, is_part):
     """The lines of a Place, with what is proved of them. is_rest: whether cases were left out; is_part: whether rules
     are broken beside"""
     what = "the rest" if is_rest else "the results" if is_part else "it"
-    right = f"{what} right{' for the lecture' if place.after else ''}"
+    right = f"{what} right{' for the lecture' if place.is_core else ''}"
     if place.before:
         shown = dict(sorted([*place.before, (place.line, place.shown)]))
         return [f"Look at lines {listed(map(str, shown))}, where the first wrong value is made:", *shown.values()]

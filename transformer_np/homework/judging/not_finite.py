@@ -1,7 +1,6 @@
 """The line of an answer in which NaN or infinity first occurs where a right answer has numbers."""
 
 import ast
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,35 +8,19 @@ from .suspect import Suspect
 from .values import flat, is_array, is_data
 
 
-@dataclass(frozen=True)
-class NotFinite(Suspect):
-    """A Suspect that makes the first NaN or infinity; cause: what occurs there"""
-
-    cause: str = ""
-
-    @property
-    def text(self):
-        return f"{self.cause} first occurs in line {self.node.lineno}:\n{self.shown}"
-
-
 def first_not_finite(sides):
-    """[the NotFinite of the first case whose results are not finite where they must be], or []."""
+    """[the Suspect of the first case whose results are not finite where they must be], or []."""
     for number in sides.one_of_each_label:
         finding = sides.found[number]
         pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
-        pairs = [(got, right) for got, right in pairs if got.shape == right.shape]
-        if not any((~np.isfinite(got) & np.isfinite(right)).any() for got, right in pairs):
+        if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
         own, when, known = sides.values(number)[0], sides.when(number), sides.known_in(number, False)
         made = [n for n in own if not isinstance(n, ast.Name | ast.Attribute) and _is_not_finite(own[n][0])]
-        made = [
-            n for n in made if not (is_data(own[n][0]) and known.has(flat(own[n][0], False)))
-        ]  # such as a mask's −inf
+        made = [n for n in made if not (is_data(own[n][0]) and known.has(flat(own[n][0], False)))]  # a mask's −inf
         if made:
             node = min(made, key=lambda n: when[n][0])
-            suspect = Suspect.of(sides, node)
-            cause = _cause(node, own)
-            return [NotFinite(suspect.node, suspect.others, suspect.lines, suspect.shown, [], cause)]
+            return [Suspect.of(sides, [node], _cause(node, own))]
     return []
 
 

@@ -20,7 +20,7 @@ from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
-from .suspect import find_suspects
+from .suspect import suspects_of
 from .syntax import lines_behind
 from .tokens import change_of, undone_by
 from .traced import Traced
@@ -39,7 +39,7 @@ class Place:
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
     repair: the line after the edit, "" if the edit changes other lines too
-    also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
+    also: the Place of a second edit that is needed too, or None; is_core: whether cases that are not core stay wrong
     before: (line, shown) of the statements that make the returned variable to which the edit adds something
     """
 
@@ -49,7 +49,7 @@ class Place:
     shown: str
     repair: str
     also: "Place | None" = None
-    after: tuple = ()
+    is_core: bool = False
     before: tuple = ()
 
 
@@ -113,9 +113,9 @@ def _shown_line(family, line):
 def _place_in(trials, family, found, failed, wanted):
     wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
     sides = Sides(trials, family, found, wrong) if wrong else None
-    suspects = find_suspects(sides) if sides else []
     cells = Cells(trials, [finding for finding in found if not finding.case.raises])
     named = Cover(cells, is_alone=True).picked if cells.wrong else []
+    suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit, after = search.one_edit(found)
     if edit:
@@ -124,12 +124,12 @@ def _place_in(trials, family, found, failed, wanted):
         writes = sides.writes(edit.node, wrong[0], False) if sides and edit.node not in fine else ()
         writes = [s for s in writes if s.value not in fine or s is writes[-1]] if _adds_to_result(edit) else ()
         before = tuple((s.lineno, family.marked(s)) for s in writes if s.lineno != edit.node.lineno)
-        return Pointed(replace(_place(family, edit), about=said, after=after, before=before))
+        return Pointed(replace(_place(family, edit), about=said, is_core=bool(after), before=before))
     for first, better in search.partly_right():
         first.make()
         try:
             second, after = search.one_edit(better)
-            places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
+            places = second and [replace(_place(family, edit), is_core=bool(after)) for edit in (first, second)]
         finally:
             first.undo()
         if places and second.kind not in MOVES:
@@ -201,8 +201,7 @@ class _Edits:
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self.trials, self.family, self.numbers = trials, family, numbers
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        shown = [node for suspect in suspects for node in (suspect.node, *suspect.others)]
-        self.suspects = {line for node in shown for line in range(node.lineno, node.end_lineno + 1)}
+        self.suspects = {line for suspect in suspects for line in suspect.lines}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self.left, self._work = 0, 1
         self.numbers.sort(key=self._size)

@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 
 from ...support.files import write_atomically
-from ...support.pyodide import ADDRESS, copied, read_lock, short_hash, write_archive
+from ...support.pyodide import address, copied, read_lock, short_hash, write_archive
 from ..limit import SECONDS
 from ..path import chapters, own_exercises, own_folder
 from ..stubs import difficulty, pieces_of_file
@@ -22,24 +22,26 @@ def write_page(out, course, pyodide=None):
     """Write the page of a Course into the folder `out`, over an earlier one; returns {file: bytes in it}.
 
     pyodide: a folder with Pyodide, which is copied; None to load it from the network. Raises NotADirectoryError if
-    `out` is a file, ValueError for a folder without Pyodide, OSError if a file cannot be written.
+    `out` is a file, ValueError for a folder with another page or without Pyodide, OSError if a file cannot be written.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; name a folder")
+    if (out / "index.html").exists() and not (out / "course.json").exists():
+        raise ValueError(f"{out} contains another page, and nothing was written; name another folder")
     files = {file.name: file.read_bytes() for file in sorted(_FILES.iterdir()) if "entry" not in file.name}
     python = {}
     if pyodide is not None:
         python = copied(pyodide, read_lock(pyodide), ["numpy"])
-    home = f"pyodide-{short_hash(python['pyodide.asm.wasm'])}/" if python else ADDRESS
+    home = f"pyodide-{short_hash(python['pyodide.asm.wasm'])}/" if python else address()
     files |= {f"{home}{name}": content for name, content in python.items()}
     archive = package()
     name = f"transformer_np-{short_hash(archive)}.zip"
     files[name] = archive
     settings = {"pyodide": home, "archive": name, "seconds": SECONDS, "own": OWN if own_exercises() else ""}
     files["course.json"] = json.dumps({**settings, **described(course)}, ensure_ascii=False).encode()
-    for old in out.glob("transformer_np-*.zip"):
-        if old.name != name:
+    for old in (*out.glob("transformer_np-*.zip"), *out.glob("pyodide-*/*")):
+        if old.relative_to(out).as_posix() not in files:
             old.unlink()
     for path, content in files.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)

@@ -6,20 +6,24 @@ the other exercises by their names, as in homework.py, where all texts are one f
 
 import json
 import linecache
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from ..judging.words import wrapped
-from ..limit import GRACE, TimeLimit
+from ..limit import GRACE, Interrupted, TimeLimit
 from ..path import all_exercises, use_exercises
+from ..standins import without_pictures
 from ..stubs import imports, stub
 from ..submission import Checks, LoadError, load
 from .split import answers_in, bound_by, free_names, parsed
 
 FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
+_SHARED = re.compile(r"(numpy|builtins|math|transformer_np)(\.|$)")  # modules that an answer may change for all others
+_untouched = {}  # {module: its namespace in the beginning}
 
 
 class ToldLimit(TimeLimit):
@@ -45,6 +49,8 @@ def begin(folder_of_teacher=None):
     use_exercises(folder_of_teacher)
     ours = ("RepodataPackagesFinder", "UnvendoredStdlibFinder")  # their advice on `import torch` helps nobody here
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ not in ours]
+    without_pictures()
+    _untouched.update({module: dict(vars(module)) for name, module in sys.modules.items() if _SHARED.match(name)})
 
 
 def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
@@ -52,20 +58,28 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
 
     texts: JSON, {exercise: its text}, of those that the student has begun
     """
-    texts, limit = json.loads(texts), ToldLimit(seconds, tell)
+    texts = json.loads(texts)
+    for module, names in _untouched.items():  # an answer may have changed NumPy for all that follow
+        vars(module).update(names)
     _write(FILE, texts[name])
     try:
-        submission = _submission(name, texts, limit)
+        return _checked(name, texts, ToldLimit(seconds, tell), seed)
     except LoadError as error:
-        line = _last_line(error.crash.trace)
-        return _said(str(error), "cannot be imported", False, line=line, remarks=_remarks(name, texts))
-    checks = Checks(submission, seed, limit)
+        line, remarks = _last_line(error.crash.trace), _remarks(name, texts)
+        if error.crash.kind == "ModuleNotFoundError":
+            remarks.append("In this page only NumPy can be imported, and what comes with Python.")
+        return _said(str(error), "cannot be imported", False, line=line, remarks=remarks)
+    except Interrupted as error:  # no Ctrl-C reaches Python here
+        return _said(f"{error}\nIt raised KeyboardInterrupt.", "crashed", False, line=_last_line(str(error)))
+
+
+def _checked(name, texts, limit, seed):
+    checks = Checks(_submission(name, texts, limit), seed, limit)
     standing = checks.of(name)
     verdict = standing.verdict
     return _said(
         wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
-        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
-        remarks=_remarks(name, texts),
+        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for, remarks=_remarks(name, texts),
     )  # fmt: skip
 
 

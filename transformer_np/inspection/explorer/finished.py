@@ -18,7 +18,7 @@ FOLDERS = (_HERE / "finished", _HERE.parents[2] / "docs")  # of the package, and
 def finished_page(name="translator"):
     """The finished page of this name, with the scripts, styles and lessons of this version.
 
-    name: "translator" for English–Portuguese byte pairs, "gpt" for a GPT that has read this project's own texts
+    name: "translator" for English–Portuguese byte pairs, "gpt" for a GPT that has read Alice in Wonderland
     """
     path = next(path for folder in FOLDERS if (path := folder / f"{name}.html").is_file())
     data = json.loads(DATA.search(read_utf8(path))[1])

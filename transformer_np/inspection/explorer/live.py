@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 
 from ... import functional as F
-from ...data import BPETokenizer, CharTokenizer, WordTokenizer
+from ...data import BPETokenizer, CharTokenizer, PlainWordTokenizer, Seen, WordTokenizer
 from ...data.tokenizers import BOS, EOS, UNK
 from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
@@ -51,7 +51,7 @@ class LivePage(Page):
         return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
 
 
-def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None, target=None):
+def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None, target=None, seen=None):
     """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
 
     model: a Transformer, GPT, Llama or Bert, with the tokenizers of `transformer-np train translate` or `train gpt`, or
@@ -61,6 +61,7 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
     formats: those that the weights may have (default: all three)
     labels: for a Bert with classifier, the names of its classes (default: their numbers)
     target: for a Transformer, the translation that the page begins with (default: the model's own)
+    seen: the data.Seen of the training texts, such as `Translator.seen`: what the page says of a text with other words
 
     The weights are float32 if the page has at most MOST_BYTES then; otherwise float16, or int8 with a scale for each
     row of a matrix, if it has at most MOST_BYTES_ROUNDED. A pretrained model has the first format of MOST_PARAMETERS in
@@ -75,6 +76,8 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         raise TypeError(f"model must be a Transformer, a GPT, a Llama or a Bert, got {type(model).__name__}")
     _check_choices(model.config)
     pair = _check_tokenizers(model, tokenizers)
+    seen = seen or _guessed(kind, pair[0])
+    text = seen.fold(text)
     ids = pair[0].encode(text)
     if not ids:
         raise ValueError("the text is empty: the page must begin with one")
@@ -88,7 +91,7 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         raise ValueError("target is for a translator: leave it out for this model, which has no target text")
     if kind in (GPT, Llama) and pair[0].unknown(text):
         raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
-    own = _own_data(model, pair, labels, target) | {"text": text, "examples": list(examples)}
+    own = _own_data(model, pair, labels, target) | {"text": text, "examples": list(examples), "seen": seen.to_dict()}
     if isinstance(pair[0], PretrainedTokenizer):
         count = model.num_parameters()
         check_size(count, "the model")
@@ -106,6 +109,14 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
         f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
     )
+
+
+def _guessed(kind, tokenizer):
+    """What a model has seen whose training is not known: the words of its vocabulary, if it has words."""
+    words = tokenizer.vocabulary[UNK + 1 :] if tokenizer.kind == "word" else []
+    words = [word for word in words if PlainWordTokenizer.cut(word) == [word]]
+    running = tokenizer.kind == "pretrained" or kind in (GPT, Llama)
+    return Seen(words, None if running else (), tokenizer.kind == "word" and tokenizer.lowercase)
 
 
 def check_size(parameters, name):

@@ -14,7 +14,7 @@ from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
 from .gguf import located
 from .layout import given
-from .weights import WEIGHTS, check_kind, find_tensors
+from .weights import PIECE, WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KEPT_SETTINGS = (  # which our configurations lack
@@ -85,7 +85,7 @@ def load_pretrained(cls, folder, dtype=None):
     for name, stored in wanted.items():
         filled = [parameters[ours].data for ours in stored.parameters]
         _fill(filled, weights.tensors[name], stored)
-        if not all(np.isfinite(array).all() for array in filled):
+        if not all(np.isfinite(piece).all() for array in filled for piece in _pieces(array)):
             raise ValueError(
                 f"{weights.tensors[name].path}: {weights.in_file[name]} holds NaN or infinity: download it again"
             )
@@ -167,6 +167,11 @@ def _fill(arrays, tensor, stored):
     values = tensor.read()
     for array, part in zip(arrays, np.split(values.T if stored.transposed else values, len(arrays), -1), strict=True):
         array[...] = part
+
+
+def _pieces(array):
+    """Its numbers in views of at most PIECE: np.isfinite of a whole array takes a quarter of its memory."""
+    return np.split(array.reshape(-1), range(PIECE, array.size, PIECE))
 
 
 def _joined(parameters, stored):

@@ -7,6 +7,12 @@ import { Python } from "./python.js";
 
 const MARKS = { passed: ["✓", "right"], wrong: ["✗", "not right yet"], begun: ["◦", "begun"], "": ["·", "not started"] };
 const HINTS = ["A question", "The equation", "Where to look"];
+const ENDINGS = [
+  ["it took longer", "It was inside one call of code in C, such as sum(range(10**12)), which cannot be interrupted."],
+  ["answer any more", "If your answer has not ended it, check it again."],
+  ["exit(", "A call such as os._exit ends Python at once: return from the function instead."],
+  ["", "Recursion without an end or too large an array can do this."],
+];
 const WIDTH = 100; // of the lines of a message
 const byId = (id) => document.getElementById(id);
 
@@ -135,10 +141,8 @@ function wellFormed(key, value) {
 
 // What is said if Python was ended: no line is known, because no line of Python was reached any more.
 function failed(name, reason) {
-  const advice = reason.startsWith("it took longer")
-    ? "It was inside one call of code in C, such as sum(range(10**12)), which cannot be interrupted."
-    : "Recursion without an end or too large an array can do this.";
-  const text = `${name}: crashed. Python was ended: ${reason}. ${advice}`;
+  const [, advice] = ENDINGS.find(([part]) => reason.includes(part));
+  const text = `${name}: crashed. Python was ended: ${reason}. ${advice}`.trim();
   return { passed: false, outcome: "crashed", text, line: null };
 }
 
@@ -279,14 +283,18 @@ function warn(text) {
   byId("notice").hidden = false;
 }
 
-// A browser that forbids it, as in private windows, runs the page without.
+// A browser that forbids it, as in private windows, runs the page without. In the first visit, the page's files came
+// before the service worker, which keeps what it sees: they are asked for again.
 async function keepForOffline() {
   if (!navigator.serviceWorker) return;
+  const isFirst = !navigator.serviceWorker.controller;
   const controlled = new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve));
   try {
     await navigator.serviceWorker.register("service.js");
     const soon = new Promise((resolve) => setTimeout(resolve, 2000));
-    if (!navigator.serviceWorker.controller) await Promise.race([controlled, soon]);
+    if (isFirst) await Promise.race([controlled, soon]);
+    const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+    if (isFirst) await Promise.allSettled([location.pathname, ...loaded].map((file) => fetch(file)));
   } catch {
     // it works while there is a network
   }

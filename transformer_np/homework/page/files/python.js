@@ -1,5 +1,8 @@
 // Python in a worker, which can be ended: code in C that does not return stops everything else in its thread.
 
+const SILENT = 60; // seconds without a message from Python after which it is taken to have ended
+const STOPPED = "it does not answer any more";
+
 export class Python {
   // tell(text): what Python is doing; ready: a promise
   constructor(settings, tell) {
@@ -15,6 +18,7 @@ export class Python {
     return new Promise((resolve) => {
       this.calls.set(number, resolve);
       this.worker.postMessage({ number, name, values });
+      this.#watch(SILENT, STOPPED);
     });
   }
 
@@ -35,7 +39,8 @@ export class Python {
           this.worker.onerror = () => this.#restart("Python ended");
           resolve();
         } else if (data.failed) fail(data.failed);
-        else if ("limit" in data) this.#watch(data.limit);
+        else if (data.limit) this.#watch(data.limit, `it took longer than ${data.limit} s`);
+        else if ("limit" in data) this.#watch(SILENT, STOPPED);
         else if (data.fatal) this.#restart(data.fatal);
         else this.#answer(data);
       };
@@ -45,11 +50,13 @@ export class Python {
   #answer({ number, ...answer }) {
     this.calls.get(number)?.(answer);
     this.calls.delete(number);
+    if (this.calls.size) this.#watch(SILENT, STOPPED);
+    else clearTimeout(this.timer);
   }
 
-  #watch(seconds) {
+  #watch(seconds, reason) {
     clearTimeout(this.timer);
-    if (seconds) this.timer = setTimeout(() => this.#restart(`it took longer than ${seconds} s`), seconds * 1000);
+    this.timer = setTimeout(() => this.#restart(reason), seconds * 1000);
   }
 
   #restart(reason) {

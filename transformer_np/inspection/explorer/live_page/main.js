@@ -82,6 +82,7 @@ async function begin() {
     reader,
     writer,
     decode,
+    seen,
     choose,
     distribution,
     backward,

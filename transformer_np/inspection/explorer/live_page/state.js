@@ -4,6 +4,7 @@ let model; // set in main.js, when the weights are unpacked
 const translates = data.kind === "Transformer";
 const fills = data.kind === "Bert"; // it reads the whole text, and guesses the tokens that are masked
 const [reader, writer] = [data.tokenizers[0], data.tokenizers.at(-1)].map(tokenizerFrom);
+const seen = new Seen(data.seen);
 const END = translates ? data.config.eos_id : null;
 const CONTEXT = Math.min(data.config.max_len, data.most); // more tokens would not be readable
 const UNIT = { word: "word", char: "character" }[writer.kind] ?? "token";
@@ -54,7 +55,8 @@ let unchanged = null; // the same without the changes: the result itself if ther
 // --- the text --------------------------------------------------------------------------------------------------------
 
 // Take a text; returns what is to be said about it. A text that cannot be read leaves the last one in place.
-function take(text) {
+function take(typed) {
+  const text = seen.fold(typed);
   const pieces = reader.encode(text);
   const unknown = [...new Set(pieces.filter(({ id }) => id === reader.unknown).map(({ piece }) => piece))];
   if (!pieces.length) return "Type something: the text is empty.";
@@ -69,7 +71,11 @@ function take(text) {
   if (unknown.length && reader.kind === "pretrained") return "The model reads [UNK] for what it does not know.";
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
-  return "";
+  const outside = seen.outside(text);
+  if (!outside.length) return "";
+  const count = `${seen.words.length.toLocaleString("en")} words`;
+  const other = data.examples.length ? " “Another” types a text that it can read." : "";
+  return `Expect mistakes: the model has seen ${count}, listed below, and not ${outside.map(quoted).join(", ")}.${other}`;
 }
 
 const source = () => state.pieces.map(({ id }, t) => (state.masked.includes(t) ? MASK : id));

@@ -6,8 +6,13 @@ const FIRST_MERGE = FIRST_BYTE + 256;
 
 // Python's white space differs from JavaScript's \s by a few characters; its \w is letters, numbers and "_".
 const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const NO_WIDTH = /[\u200b\u2060\ufeff]/g; // signs that take no place on the screen
 const LETTERS = "[\\p{L}\\p{N}\\p{M}\\u200c\\u200d]+";
 const WORD_OR_MARK = new RegExp(`(${LETTERS}(?:[-‐'’]${LETTERS})*)|[^${SPACE}]`, "gu");
+const SPACES = new RegExp(`[${SPACE}]+`, "g");
+const ONLY_SPACE = new RegExp(`^[${SPACE}]*$`);
+const LETTERS_OR_LINE = LETTERS.replace("]", "_]");
+const PLAIN_WORD = new RegExp(`${LETTERS_OR_LINE}(?:[-‐'’]${LETTERS_OR_LINE})*`, "gu");
 const BPE_PIECE = new RegExp(
   "'(?:s|t|re|ve|m|ll|d)| ?[\\p{L}\\p{Nl}\\p{No}]{1,64}| ?\\p{Nd}{1,64}" +
     `| ?[^${SPACE}\\p{L}\\p{N}]{1,64}|[${SPACE}]{1,64}(?![^${SPACE}])|[${SPACE}]{1,64}`,
@@ -133,6 +138,36 @@ class BytePairTokenizer {
   }
   decode(ids) {
     return new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => this.bytes[id])));
+  }
+}
+
+// What the model has seen in training, as the Python class of this name has it.
+class Seen {
+  constructor({ words, spaces, lowercase }) {
+    Object.assign(this, { words: words.split(" ").filter(Boolean), spaces, lowercase });
+    this.known = new Set(this.words);
+  }
+  // The text with the white space of the training texts.
+  fold(text) {
+    if (!this.spaces) return text;
+    const clean = text.replace(NO_WIDTH, "").replace(/\r\n?/g, "\n");
+    if (ONLY_SPACE.test(clean)) {
+      const breaks = clean.includes("\n") ? this.spaces.filter((run) => run.includes("\n")) : [];
+      const shortest = breaks.reduce((a, b) => (b.length < a.length ? b : a), breaks[0] ?? "");
+      return this.spaces.includes(clean) ? clean : shortest;
+    }
+    return clean.replace(SPACES, (run, at) => {
+      const nearest = [run, ...(run.split("\n").length > 2 ? ["\n\n"] : []), ...(run.includes("\n") ? ["\n"] : [])];
+      const inside = at > 0 && at + run.length < clean.length;
+      return nearest.find((each) => this.spaces.includes(each)) ?? (inside ? " " : "");
+    });
+  }
+  // The words of a text that are not in the training texts, each once; none if these are not known.
+  outside(text) {
+    if (!this.words.length) return [];
+    const written = (this.lowercase ? text.toLowerCase() : text).normalize("NFC");
+    const words = (written.match(PLAIN_WORD) ?? []).filter((word) => /\p{L}/u.test(word) && !/\p{N}/u.test(word));
+    return [...new Set(words)].filter((word) => !this.known.has(word));
   }
 }
 

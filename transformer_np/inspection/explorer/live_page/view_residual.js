@@ -11,7 +11,7 @@ function drawResidual() {
 // The other sentence, run through the unchanged model; its words, of which one gives its row.
 let donor = null;
 function drawDonor() {
-  const text = byId("donor").value;
+  const text = seen.fold(byId("donor").value);
   const pieces = reader.encode(text);
   const usable =
     pieces.length > 0 &&

@@ -135,7 +135,7 @@ function listenToText() {
     run();
   });
   for (const id of ["tokens", "steps", "bars"]) moveWithArrows(byId(id));
-  const known = reader.vocabulary.slice(UNK + 1).filter((word) => reader.kind === "word" && word.trim());
-  byId("words").hidden = !known.length;
-  byId("word-list").textContent = known.join(", ");
+  byId("words").hidden = !seen.words.length;
+  byId("words").firstElementChild.textContent = `The ${seen.words.length.toLocaleString("en")} words that it has seen`;
+  byId("word-list").textContent = seen.words.join(" ");
 }
