@@ -171,15 +171,14 @@ const holds = ({ before, after }) => rehearsed(() => obey([...RESET, ...before, 
 
 const FIRST = `${KINDS.at(-1).name} weights layer=1 head=1 row=last column=1`;
 const RESET = [["undo"], ["trained"], ["choose", "greedy"], ["show", "value"], ["product", "none"], ["open", FIRST]];
-const TRIED = 10; // texts for each lesson
+const TRIED = 8; // examples for each lesson
 
 // Find the text that shows most steps of a lesson, and for each other step the first text that shows it. One text at each
 // call of next()  ->  [{ step, text }] of the steps that are shown
 function* rehearsal(at) {
   const { steps, tries } = lessons()[at];
   const mine = lesson.own ?? state.text;
-  const all = [mine, ...tries, ...data.examples, `${mine} ${mine}`];
-  const texts = data.parameters > LARGE ? [mine] : [...all.slice(0, TRIED), all.at(-1)];
+  const texts = data.parameters > LARGE ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
   const first = new Map();
   let best = [];
   for (const text of new Set(texts)) {
@@ -188,7 +187,8 @@ function* rehearsal(at) {
       obey([["text", text]]);
       if (state.text !== text || (text !== mine && state.pieces.some(({ id }) => id === reader.unknown))) return [];
       compute();
-      return steps.filter(holds);
+      const missing = steps.filter((step) => !first.has(step) && holds(step)); // the others only where these are shown
+      return steps.filter((step) => missing.includes(step) || (missing.length && first.has(step) && holds(step)));
     });
     for (const step of held) if (!first.has(step)) first.set(step, text);
     if (held.length > best.length) best = held.map((step) => [step, text]);
