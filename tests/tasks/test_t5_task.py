@@ -341,7 +341,10 @@ def test_the_command(learned, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out.splitlines() == [answers.answer(text) for text in texts]
     known = "translate English to Portuguese: …, sentiment: …"
-    assert err == f"the text belongs to no task that the model has learned; it has learned: {known}\n"
+    new, seen, prefix = err.splitlines()
+    assert new == "not in the training texts: summarize"
+    assert seen.startswith("expect mistakes: it has seen 21 words: ")
+    assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
 
     class Stdin:
         buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")
