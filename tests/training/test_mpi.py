@@ -32,9 +32,7 @@ OPEN_MPI = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 WORDS = ("Ana", "Maria", "Pedro"), ("sings", "reads", "sleeps"), ("now", "today")
-# a schedule whose rates do not depend on --steps, so that more steps continue the same run
-TINY = "--batch-size 5 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --optimizer adamw --warmup 50".split()
-TINY += ["--pairs", "pairs.tsv"]
+TINY = "--batch-size 5 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 50 --pairs pairs.tsv".split()
 
 
 @pytest.fixture
