@@ -63,7 +63,7 @@ def learned(tmp_path_factory):
 def test_the_highest_learning_rate(file, tmp_path):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)
-    rates = train(file, tmp_path / "b", steps=8, warmup=4, tokens="char").trainer.history.learning_rates
+    rates = train(file, tmp_path / "b", steps=8, warmup=4, tokens="char", max_len=60).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.03) and rates[-1] == pytest.approx(0, abs=1e-9)
     rates = train(file, tmp_path / "words", steps=8, warmup=4).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(3.6e-3 * (64 / 16) ** 0.5)
