@@ -1,5 +1,6 @@
 """`plot pe`, `wavelengths`, `bias`, `mask` and `saturation`: positions, masks, scores."""
 
+from ...support.checks import check_at_least
 from . import model, number, picture
 
 ENCODING = number("--length", "positions", 50), number("--d-model", "features", 64)
@@ -47,6 +48,7 @@ def draw_mask(args):
     from ... import plots
     from ...masks import causal_mask, window_mask
 
+    check_at_least("--length", args.length, 1)
     mask = causal_mask(args.length)
     return plots.mask(mask if args.window is None else mask | window_mask(args.length, args.window))
 
