@@ -415,7 +415,10 @@ CALLS = {  # {module: {function: {argument: its source}}}
         },
         "save_pretrained": {"model": _GPT, "folder": "'my-gpt'"},
     },
-    "tasks": {"all_tasks": {SHOWN: "[task.kind for task in result]"}},
+    "tasks": {
+        "task_of": {"kind": "'gpt'", SHOWN: "type(result).__name__"},
+        "all_tasks": {SHOWN: "[task.kind for task in result]"},
+    },
     "tasks.runs": {
         "create_run": {"folder": "'runs/gpt-1'", "description": "{'kind': 'gpt'}"},
         "free_folder": {"kind": "'gpt'", SHOWN: "result.as_posix()"},

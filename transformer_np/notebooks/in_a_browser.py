@@ -10,6 +10,8 @@ WITHOUT = {  # what a notebook needs and a browser lacks
     "09": "The end of this notebook needs pretrained weights, which are not here: it prints less.",
     "16": "This notebook cannot run in a browser: it needs pretrained weights (90 MB) and the package tokenizers. Read "
     "it here, and run it on a computer with `pip install 'transformer-np[notebooks,pretrained]'`.",
+    "18": "This notebook cannot run in a browser: it needs a language model of 513 MB. Read it here, and run it on a "
+    "computer with the packages that it names.",
 }
 _STEPS = re.compile(r"""(\bsteps(?:=|": )|for _ in range\()(\d{3,})\b""")
 _WARMUP = re.compile(r"""(\bwarmup(?:=|": ))(\d+)\b""")

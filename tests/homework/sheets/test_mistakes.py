@@ -13,7 +13,8 @@ import pytest
 
 from transformer_np import functional, masks
 from transformer_np.homework import all_exercises, check
-from transformer_np.homework.judging.attempt import attempt, guarded
+from transformer_np.homework.guard import guarded
+from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.path import chapters
