@@ -255,15 +255,16 @@ def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
     assert {"relu", "softmax"} <= submission.answers.keys() and "#| def gelu(x:\n" in saved
     texts = "const entry = ([key, value]) => [key.split(' ').pop(), JSON.parse(value).text];"
     texts += "return Object.fromEntries(Object.entries(localStorage).map(entry))"
-    run(browser, "localStorage.clear(); location.reload()")
-    run(browser, "await homework.ready; await homework.open(given[0])", saved)
-    assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
-        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": SOFTMAX,
-    }  # fmt: skip
-
     browser.refresh()
     run(browser, "await homework.ready")
     assert run(browser, "return homework.save()") == saved
+    changed = SOFTMAX.replace("np.exp(x)", "np.exp(2 * x)")
+    opened = "window.confirm = () => true; await homework.open(given[0])"
+    run(browser, opened, saved.replace("np.exp(x)", "np.exp(2 * x)"))
+    assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
+        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": changed,
+    }  # fmt: skip
+
     assert not answered(page, "softmax", SOFTMAX)["passed"]
     marked = browser.find_elements("css selector", ".guilty")
     assert [line.text.strip() for line in marked] == ["e = np.exp(x)"]
