@@ -110,7 +110,7 @@ def constants(file):
 
 
 def test_the_script_has_the_settings_of_the_commands():
-    o, t = GPTOptions(optimizer="adamw"), TranslationOptions(pairs="pairs.tsv", optimizer="adamw")
+    o, t = GPTOptions(optimizer="adamw"), TranslationOptions(pairs="pairs.tsv")
     c = ClassifyOptions(**{**mlm.SIZES, **OWN_DATA})
     assert o.tokens == "char" and o.head == "tied" and o.bias == "no" and o.dropout == 0 and o.d_ff is None
     assert constants(SCRIPT) == {

@@ -36,8 +36,7 @@ class TranslationOptions(TaskOptions):
     vocab_size: int = flag.vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
     steps: int | None = flag.option(
         None,
-        f"training steps (default: {OWN_PAIRS['muon']:,}; with --optimizer adamw {OWN_PAIRS['adamw']:,}; built-in "
-        f"pairs: {BUILT_IN})",
+        f"training steps (default: {OWN_PAIRS['adamw']:,}; Muon: {OWN_PAIRS['muon']:,}; built-in pairs: {BUILT_IN})",
     )
     batch_size: int = flag.option(64, "sentence pairs per step")
     layers: int = flag.option(2, "encoder blocks, and as many decoder blocks")
@@ -47,11 +46,11 @@ class TranslationOptions(TaskOptions):
     dropout: float = flag.share(0.1, "share of features dropped during training")
     max_len: int = flag.option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = flag.share(0.1, "share of the target spread over all tokens")
-    optimizer: str | None = flag.optimizer(None, "muon; for the built-in pairs adamw")
+    optimizer: str | None = flag.optimizer(None, "muon for --pairs with --tokens char, else adamw")
     lr: float | None = flag.option(
         None,
-        f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(64 / d_model); built-in pairs: "
-        "1/sqrt(d_model * warmup))",
+        f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); Muon: "
+        f"{MUON_LR})",
     )
     warmup: int | None = flag.warmup(300, least=1)
     embeddings: str | None = flag.option(
@@ -62,7 +61,8 @@ class TranslationOptions(TaskOptions):
 
     def __post_init__(self):
         if self.optimizer is None:
-            object.__setattr__(self, "optimizer", "adamw" if self.pairs is None else "muon")
+            muon = self.pairs is not None and self.tokens == "char"
+            object.__setattr__(self, "optimizer", "muon" if muon else "adamw")
         super().__post_init__()
         if self.steps is None:
             object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS[self.optimizer])
@@ -185,8 +185,8 @@ def format_steps(sentence, translator):
 
 class TranslationTask(Task):
     """An encoder–decoder on sentence pairs, with teacher forcing. The built-in pairs are learned as in the paper, with
-    Adam and its schedule (§5.3, §5.4); own pairs with Muon, whose rate falls as half a cosine, or with Adam and the
-    paper's schedule at a lower peak."""
+    Adam and its schedule (§5.3, §5.4), own pairs of words at a lower peak, and own pairs of characters with Muon, whose
+    rate falls as half a cosine."""
 
     kind = KIND
     example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"

@@ -147,10 +147,17 @@ def products_of(args):
     elif args.example == "eight":
         layer = MultiHeadAttention(16, 8, bias=False, rng=0, dtype=np.float64)
         layer(np.random.default_rng(0).normal(size=(1, 5, 16)))
-        products = plots.attention_products(layer, five.words, args.head)
+        products = _of_head(layer, five.words, args.head)
     else:
         steps = five if args.example == "five" else three_heads()
-        products = plots.attention_products(steps.layer, steps.words, args.head)
+        products = _of_head(steps.layer, steps.words, args.head)
     if args.product is not None:
         products = [pick("product", products, args.product)]
     return products, MATRICES[args.example]
+
+
+def _of_head(layer, words, head):
+    from ... import plots
+
+    pick("head", range(layer.num_heads), head)
+    return plots.attention_products(layer, words, head)

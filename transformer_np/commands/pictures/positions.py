@@ -46,7 +46,9 @@ def draw_bias(args):
 def draw_mask(args):
     from ... import plots
     from ...masks import causal_mask, window_mask
+    from ...support.checks import check_at_least
 
+    check_at_least("--length", args.length, 1)
     mask = causal_mask(args.length)
     return plots.mask(mask if args.window is None else mask | window_mask(args.length, args.window))
 

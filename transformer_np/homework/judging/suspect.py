@@ -101,7 +101,7 @@ class _Replaced:
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
         returned = sides.returned_as(sides.own)
-        if len(returned) == len(self.found[first].expected) and returned[i] in fine:
+        if 1 < len(returned) == len(self.found[first].expected) and returned[i] in fine:
             return [returned[i]]  # which is right for something else
         candidates = []
         for node, values in own.items():
@@ -109,6 +109,7 @@ class _Replaced:
                 if not is_new(node, values):
                     place = sides.written_at(node, first, fine, shape)
                     names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
+                    names = [n for n in names if (sides.scope.get(n), n.id) in sides.stores]
                     counted = [n for n in names if all(type(value) is int for value in own[n])]
                     late = not all(n in fine for n in (*inputs_of(place, own), *counted))
                     candidates += [(late, node)] if self.with_late or not late else []
