@@ -5,7 +5,8 @@ import re
 
 from .texts import number, student_copy
 
-SHORTER = {"00": 3} | dict.fromkeys(("06", "07", "08", "09", "10", "12", "13", "15"), 10)  # times fewer training steps
+_TENTH = "06", "07", "08", "09", "10", "12", "13"
+SHORTER = {"00": 3, "15": 4} | dict.fromkeys(_TENTH, 10)  # times fewer training steps
 WITHOUT = {  # what a notebook needs and a browser lacks
     "09": "The end of this notebook needs pretrained weights, which are not here: it prints less.",
     "16": "This notebook cannot run in a browser: it needs pretrained weights (90 MB) and the package tokenizers. Read "
@@ -14,7 +15,7 @@ WITHOUT = {  # what a notebook needs and a browser lacks
     "computer with the packages that it names.",
 }
 _STEPS = re.compile(r"""(\bsteps(?:=|": )|for _ in range\()(\d{3,})\b""")
-_WARMUP = re.compile(r"""(\bwarmup(?:=|": ))(\d+)\b""")
+_WARMUP = re.compile(r"""(\bwarmup(?:=|": ))(\d{1,3})\b""")
 
 
 def browser_copy(text):
@@ -43,8 +44,7 @@ def _shorten(notebook, times):
         if cell["cell_type"] == "code":
             source = "".join(cell["source"])
             source, number_of = _STEPS.subn(lambda steps: _fewer(steps, times), source)
-            if number_of:
-                source = _WARMUP.sub(lambda steps: _fewer(steps, times), source)
+            source = _WARMUP.sub(lambda steps: _fewer(steps, times), source)  # it must be shorter than the training
             cell["source"], found = source.splitlines(keepends=True), found + number_of
     return found
 
