@@ -230,7 +230,7 @@ def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
     verdict = Verdict("softmax", "wrong value", "", misconception="operator")
     grade = SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0)
     text = overview([grade], SimpleNamespace(points={"softmax": 1}, possible=1), "run")
-    assert "| 1 | softmax | operator | The operator here is wrong. |" in text
+    assert "| 1 | softmax | operator | This has the wrong operator. |" in text
 
 
 @pytest.mark.long

@@ -60,7 +60,8 @@ def about(edit):
 
 def of_kind(kind, code="this", function="a function"):
     """The sentence on all edits of a kind; "" for another name of a mistake."""
-    return KINDS.get(kind, "").format(code, function)
+    sentence = KINDS.get(kind, "").format(code, function)
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _special(edit, code, new):
