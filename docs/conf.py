@@ -48,7 +48,7 @@ html_theme = "furo"
 html_title = project
 html_static_path = ["site.css", f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSerif.ttf"]
 html_css_files = ["site.css"]
-html_search_scorer = "search.js"
+html_search_scorer = str(ROOT / "docs" / "search.js")
 html_math_renderer = "mathml"
 html_show_sourcelink = html_copy_source = False
 html_domain_indices = False
