@@ -416,8 +416,8 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "save_pretrained": {"model": _GPT, "folder": "'my-gpt'"},
     },
     "tasks": {
+        "task_of": {"kind": "'gpt'", SHOWN: "type(result).__name__"},
         "all_tasks": {SHOWN: "[task.kind for task in result]"},
-        "task_of": {"kind": "'gpt'", SHOWN: "result.kind"},
     },
     "tasks.runs": {
         "create_run": {"folder": "'runs/gpt-1'", "description": "{'kind': 'gpt'}"},

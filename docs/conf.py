@@ -126,9 +126,16 @@ def prepare(app, document, source):
     if not document.startswith("docs/reference/"):
         source[0] = re.sub(r"!\[([^]]*)\]\(https?:[^)]*\)", r"\1", source[0])
         source[0] = re.sub(r"(?<!!)\[([^]]*)\]\((?!https?:|#)([^)#]+)\)", lambda link: linked(here, link), source[0])
+    source[0] = re.sub(r"<!-- try: (\w+) -->", lambda found: try_it(document, found[1]), source[0])
     if document == root_doc:
         source[0] = source[0].replace("\n\n", f"\n{OPEN}\n", 1)  # below its title
         source[0] += "".join(toctree(caption, pages) for caption, pages in contents().items())
+
+
+def try_it(document, name):
+    """A link beside an example, which leads to the exercise in a browser tab; a code host shows nothing there."""
+    up = "../" * document.count("/")
+    return f'<p><a href="{up}{TRY}/index.html?{name}">Try it: write <code>{name}</code> in this tab</a></p>'
 
 
 def toctree(caption, pages):

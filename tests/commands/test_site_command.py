@@ -11,13 +11,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
 from in_a_tab import pyodide, run, served
 from shared import fails
 
+from transformer_np.cli import main
+from transformer_np.commands import site
 from transformer_np.notebooks import in_a_browser
 
 TEXT = """# A title
 
 ```python
 model.fit(steps=600)
-train(steps=30, lr=0.1)
+training = {"steps": 1200, "warmup": 100}
+for _ in range(400):
+    train(steps=30, lr=0.1)
 ```
 """
 
@@ -28,7 +32,8 @@ def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps):
     text.write_text(TEXT, "utf-8")
     cells = json.loads(in_a_browser.browser_copy(text))["cells"]
     code = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
-    assert f"fit({steps})" in code
+    assert f"fit({steps})" in code and "steps=30" in code
+    assert ('{"steps": 120, "warmup": 10}' in code and "range(40)" in code) == ("07" in name)
     assert ("In the browser" in "".join(cells[0]["source"])) == ("07" in name)
 
 
@@ -81,20 +86,26 @@ print(open("progress.json").read())
 """
 
 
-@pytest.fixture(scope="module")
-def site(browser, tmp_path_factory):
-    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
-    from transformer_np.cli import main
+def test_the_loader_of_both_kinds_of_workers():
+    for is_new, last in ((True, "export const loadPyodide"), (False, "self.loadPyodide")):
+        text = site._loader("1.2.3", {"ours": {"depends": []}}, is_new).decode()
+        assert "/v1.2.3/full/" in text.splitlines()[0] and text.splitlines()[-1].startswith(last)
 
-    folder, python = tmp_path_factory.mktemp("site") / "site", pyodide()
-    assert main(["site", "--out", str(folder), "--pyodide", str(python)]) == 0
-    with served(folder) as (address, _):
-        browser.get(f"{address}notebooks/index.html?path=02_self_attention.ipynb")
-        yield browser
+
+@pytest.mark.parametrize("copies", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_notebook_02_and_checks_in_jupyterlite(browser, tmp_path, monkeypatch, copies):
+    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
+    folder, python = tmp_path / "site", pyodide()
+    with served(python) as (elsewhere, _), served(tmp_path) as (address, _):
+        monkeypatch.setattr("transformer_np.support.pyodide.address", lambda version: elsewhere)
+        assert main(["site", "--out", str(folder), *(["--pyodide", str(python)] if copies else [])]) == 0
+        assert any(file.suffix == ".wasm" for file in folder.rglob("*")) == copies
+        browser.get(f"{address}site/notebooks/index.html?path=02_self_attention.ipynb")
+        _runs(browser)
         browser.get("about:blank")
 
 
-def test_notebook_02_and_checks_in_jupyterlite(site):
+def _runs(site):
     outputs = run(site, ALL_RUN)
     assert outputs.count("display_data") + outputs.count("execute_result") > 8
     assert set(outputs) <= {"stream", "display_data", "execute_result"}, outputs  # no error

@@ -21,6 +21,16 @@ def assert_near(actual, expected):
     np.testing.assert_allclose(actual, expected, **NEAR)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_few_rows_times_a_large_matrix(count, rng):
+    x, w, b = rng.normal(size=(count, 300)), rng.normal(size=(300, 250)), rng.normal(size=250)
+    expected = np.einsum("nd,df->nf", x, w) + b
+    for matrix in (w, np.asfortranarray(w)):
+        assert_near(F.linear(x, matrix, b), expected)
+        y = F.linear(x[None].astype("float32"), matrix.astype("float32"))[0]
+        assert y.dtype == np.float32 and np.abs(y + b - expected).max() < 1e-3
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 ARRAY = re.compile(r"(?:(\w+) )?\(([^()]*)\)")  # in a docstring: an optional name, its axes

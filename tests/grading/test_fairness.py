@@ -36,7 +36,8 @@ from transformer_np.grading.sandbox.limits import TRUSTED
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
-from transformer_np.homework.judging.attempt import attempt_with, guarded
+from transformer_np.homework.guard import guarded
+from transformer_np.homework.judging.attempt import attempt_with
 from transformer_np.homework.judging.trials import Trials
 
 LINUX = sys.platform == "linux"

@@ -35,6 +35,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     def guess_type(self, path):
         return "text/javascript" if path.endswith(".mjs") else super().guess_type(path)
 
+    def end_headers(self):
+        self.send_header("Access-Control-Allow-Origin", "*")  # as the addresses from which browsers load Pyodide
+        super().end_headers()
+
     def log_message(self, *_):
         pass
 

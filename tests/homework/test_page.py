@@ -3,8 +3,14 @@
 import json
 import re
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "inspection"))
+
+from firefox import Firefox
 from in_a_tab import as_file, pyodide, run, served
 
 from transformer_np.commands.homework_check import message
@@ -77,6 +83,9 @@ def test_a_page_is_written_over_an_earlier_one(here):
         build.write_page(here / "file", course)
     with pytest.raises(ValueError, match=r"contains no pyodide-lock\.json"):
         build.write_page(here / "page", course, here)
+    (here / "index.html").write_text("of something else")
+    with pytest.raises(ValueError, match="contains another page, and nothing was written"):
+        build.write_page(here, course)
 
 
 def test_a_teachers_exercises_go_along(here):
@@ -174,6 +183,29 @@ def page(browser, tmp_path_factory):
         browser.get("about:blank")
 
 
+@pytest.mark.release
+def test_firefox(tmp_path):
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if not program:
+        pytest.skip("Firefox is not there")
+    build.write_page(tmp_path / "page", parse_course(COURSE), pyodide())
+    (tmp_path / "profile").mkdir()
+    firefox = Firefox(program, tmp_path / "profile")
+    firefox.ask("WebDriver:SetTimeouts", script=120_000)
+    try:
+        with served(tmp_path / "page") as (address, stop):
+            firefox.get(address)
+            run(firefox, "await homework.ready")
+            stop()
+            test_code_without_an_end((firefox, stop))
+            test_an_answer_that_changes_numpy_harms_no_other((firefox, stop))
+            firefox.get(address)  # without a network
+            run(firefox, "await homework.ready")
+            assert not answered((firefox, stop), "softmax", SOFTMAX)["passed"]
+    finally:
+        firefox.quit()
+
+
 def answered(page, name, text, seconds=20):
     script = "homework.choose(given[0]); homework.set(given[1]); return await homework.check(given[2], given[3])"
     return run(page[0], script, name, text, SEED, seconds)
@@ -200,8 +232,19 @@ def test_code_without_an_end(page):
     assert answered(page, "relu", RELU)["passed"]  # and starts again by itself
 
 
+def test_an_answer_that_changes_numpy_harms_no_other(page):
+    changes = f"{RELU}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nnp.maximum = None\n"
+    assert answered(page, "relu", changes)["outcome"] == "crashed"
+    assert answered(page, "relu", RELU)["passed"]
+    said = answered(page, "relu", "import torch\n")
+    assert said["outcome"] == "cannot be imported" and "No module named 'torch'" in said["text"]
+    interrupted = answered(page, "relu", "def relu(x):\n    raise KeyboardInterrupt\n")
+    assert (interrupted["outcome"], interrupted["line"]) == ("crashed", 2)
+
+
 def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
     browser, stop = page
+    stop()  # what a next visit needs is in the browser after the first
     answered(page, "relu", RELU)
     broken = "def gelu(x:\n    return x\n"
     assert answered(page, "gelu", broken)["outcome"] == "cannot be imported"
@@ -212,16 +255,16 @@ def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
     assert {"relu", "softmax"} <= submission.answers.keys() and "#| def gelu(x:\n" in saved
     texts = "const entry = ([key, value]) => [key.split(' ').pop(), JSON.parse(value).text];"
     texts += "return Object.fromEntries(Object.entries(localStorage).map(entry))"
-    run(browser, "localStorage.clear(); location.reload()")
-    run(browser, "await homework.ready; await homework.open(given[0])", saved)
-    assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
-        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": SOFTMAX,
-    }  # fmt: skip
-
-    stop()  # what a second visit needs is in the browser
     browser.refresh()
     run(browser, "await homework.ready")
     assert run(browser, "return homework.save()") == saved
+    changed = SOFTMAX.replace("np.exp(x)", "np.exp(2 * x)")
+    opened = "window.confirm = () => true; await homework.open(given[0])"
+    run(browser, opened, saved.replace("np.exp(x)", "np.exp(2 * x)"))
+    assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
+        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": changed,
+    }  # fmt: skip
+
     assert not answered(page, "softmax", SOFTMAX)["passed"]
     marked = browser.find_elements("css selector", ".guilty")
     assert [line.text.strip() for line in marked] == ["e = np.exp(x)"]
@@ -242,6 +285,6 @@ def test_the_keyboard_alone(page):
     keys.key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
     said = "while (document.querySelector('#verdict').hidden) await new Promise((go) => setTimeout(go, 50)); "
     assert run(browser, f"{said} return document.querySelector('#said').innerText") == "relu: right."
-    assert re.match(r"\d+ of 78 exercises right", browser.find_element("css selector", "#count").text)
+    assert re.match(r"\d+ of 80 exercises right", browser.find_element("css selector", "#count").text)
     ActionChains(browser).send_keys(Keys.ESCAPE, Keys.TAB).perform()
     assert browser.switch_to.active_element.get_attribute("id") == "check"

@@ -311,7 +311,6 @@ def test_no_message_quotes_the_private_answer(wrong, tmp_path):
     with exercises_in(tmp_path / "mine"):
         said = check("masked_mean", eval(f"lambda x, mask: {wrong}"), quiet=True, seed=3).message
     assert "logical_not" not in said
-    assert "A right answer with one part changed gives your numbers." in said
     with exercises_in(tmp_path / "mine"):
         hidden = check("masked_mean", lambda x, mask: (x * mask).mean(1) / (~mask).mean(1), quiet=True, seed=3).message
     assert "The hidden positions are averaged." in hidden

@@ -292,15 +292,19 @@ def test_a_score_is_typed_and_dragged(page, model):
     before = page.at(1, 3)
     for field, value in (("score-number", "7.5"), ("score", "-3")):
         page.type(field, value)
-        assert page.at(1, 3) == float(value) or "Score" in page.changes[0]
+        assert page.at(1, 3) == float(value) and "your change makes it" in page.one("#cell").text
         scores = page.read("[...live.result().values['decoder.1.cross_attention.scores'][0].row(1)]")
         assert scores[3] == float(value)
     assert "Score −3.00 instead of" in page.changes[0] and len(page.changes) == 1
     page.click("#score-reset")
     assert page.at(1, 3) == before and page.changes == []
     page.open("decoder 1 0")
+    page.open("decoder scores")
+    assert np.isfinite(page.at(0, 2))  # the future, before the mask
+    page.open("decoder mask")
+    assert page.at(0, 2) == -np.inf
     page.open("decoder weights")
-    page.at(0, 2)  # the future
+    page.at(0, 2)
     assert not page.one("#score").is_enabled() and "the mask hides this key" in page.one("#cell").text
 
 

@@ -12,6 +12,7 @@ from browsing import LivePage, opened, resize
 from transformer_np.cli import main
 from transformer_np.data import CharTokenizer
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
+from transformer_np.inspection import explorer
 from transformer_np.inspection.explorer.finished import finished_page
 from transformer_np.inspection.explorer.lessons import CLAIMS, lessons_for
 from transformer_np.inspection.explorer.live import explore_live
@@ -385,3 +386,14 @@ def test_a_lesson_of_a_lecturer(tmp_path):
         file.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=message):
             lessons_for("GPT", [file])
+
+
+def test_the_two_ends_of_the_colours_differ_in_grey():
+    css = (Path(explorer.__file__).parent / "common.css").read_text("utf-8")
+    for theme in re.findall(r":root \{(.*?)\}", css, re.DOTALL):
+        ends = [np.array([int(c[i : i + 2], 16) / 255 for i in (0, 2, 4)]) for c in re.findall(ENDS, theme)]
+        above, below = (end**2.2 @ [0.21, 0.72, 0.07] for end in ends)
+        assert abs(above - below) > 0.15
+
+
+ENDS = r"--(?:above|below): #(\w{6});"

@@ -40,7 +40,7 @@ PARAMETERS = {  # the names that others read and set
 }
 
 
-@pytest.mark.parametrize("entries", [10, pytest.param(None, marks=pytest.mark.long)])
+@pytest.mark.parametrize("entries", [10, pytest.param(None, marks=pytest.mark.release)])
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_contract(name, rng, entries):
     """All that the package asks of a layer, the gradients among it, and nothing to advise."""

@@ -311,7 +311,7 @@ def killed_until_done(kind, folder, how, kills, rng, longest):
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @every_task
-@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.release)])
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.release)])
 def test_killed_at_random_moments_is_uninterrupted(kind, here, kills):
     how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0}
     whole = train(kind, here / "whole", how=how, steps=30)

@@ -341,7 +341,10 @@ def test_the_command(learned, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out.splitlines() == [answers.answer(text) for text in texts]
     known = "translate English to Portuguese: …, sentiment: …"
-    assert err == f"the text belongs to no task that the model has learned; it has learned: {known}\n"
+    new, seen, prefix = err.splitlines()
+    assert new == "not in the training texts: summarize"
+    assert seen.startswith("expect mistakes: it has seen 21 words: ")
+    assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
 
     class Stdin:
         buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")
@@ -382,10 +385,10 @@ def test_the_bias_over_distance():
     figure = plots.relative_bias(model, longest=7)
     panels = {axes.get_title(): axes for axes in figure.axes}
     for name, bias, after in (("encoder", model.encoder_bias, 7), ("decoder", model.decoder_bias, 0)):
-        for head, line in enumerate(panels[name].lines[:2]):
-            x, y = line.get_data()
-            assert list(x) == list(range(-7, after + 1))
-            for distance, value in zip(x, y, strict=True):
+        [image] = panels[name].images
+        assert image.get_extent()[:2] == [-7.5, after + 0.5]
+        for head, row in enumerate(image.get_array()):
+            for distance, value in zip(range(-7, after + 1), row, strict=True):
                 query = max(0, -distance)
                 assert value == bias(9 + abs(distance))[head, query, query + distance]
     with pytest.raises(TypeError, match="model must be a T5, got GPT"):

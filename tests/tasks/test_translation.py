@@ -63,9 +63,9 @@ def learned(tmp_path_factory):
 def test_the_highest_learning_rate(file, tmp_path):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)
-    rates = train(file, tmp_path / "b", steps=8, warmup=4).trainer.history.learning_rates
+    rates = train(file, tmp_path / "b", steps=8, warmup=4, tokens="char", max_len=60).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.03) and rates[-1] == pytest.approx(0, abs=1e-9)
-    rates = train(file, tmp_path / "adam", steps=8, warmup=4, optimizer="adamw").trainer.history.learning_rates
+    rates = train(file, tmp_path / "words", steps=8, warmup=4).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(3.6e-3 * (64 / 16) ** 0.5)
     built_in = TranslationTask().train(TranslationOptions(**TINY, steps=1), tmp_path / "c", progress=False)
     assert built_in.setup.schedule(30) == pytest.approx((16 * 30) ** -0.5)  # the paper's
@@ -73,7 +73,7 @@ def test_the_highest_learning_rate(file, tmp_path):
 
 def test_every_option_arrives(file, tmp_path):
     sizes = {"layers": 2, "heads": 4, "d_model": 8, "d_ff": 9, "dropout": 0.3, "max_len": 11, "seed": 5}
-    options = TranslationOptions(pairs=file, steps=2, batch_size=3, label_smoothing=0.25, optimizer="adamw", **sizes)
+    options = TranslationOptions(pairs=file, steps=2, batch_size=3, label_smoothing=0.25, **sizes)
     run = TranslationTask().train(options, tmp_path / "run", progress=False)
     setup, config = run.setup, run.setup.model.config
     assert (config.num_encoder_layers, config.num_decoder_layers, config.num_heads) == (2, 2, 4)
@@ -307,8 +307,8 @@ def state(folder):
 
 
 def test_more_steps_on_resume(file, tmp_path, monkeypatch):
-    straight = train(file, tmp_path / "straight", steps=9, optimizer="adamw")  # its rates do not depend on the steps
-    train(file, tmp_path / "longer", optimizer="adamw")
+    straight = train(file, tmp_path / "straight", steps=9)
+    train(file, tmp_path / "longer")
     with monkeypatch.context() as patch:
         interrupting(patch, 8)
         assert resume(tmp_path / "longer", steps=9).trainer.interrupted
@@ -328,10 +328,10 @@ def test_resume_at_the_very_end_measures_again(file, tmp_path):
 @pytest.mark.long
 def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
     """There was a validation before that step, none in it."""
-    straight = train(file, tmp_path / "straight", steps=102, d_model=4, d_ff=4, optimizer="adamw")
+    straight = train(file, tmp_path / "straight", steps=102, d_model=4, d_ff=4)
     with monkeypatch.context() as patch:
         interrupting(patch, 102)
-        train(file, tmp_path / "broken", steps=110, d_model=4, d_ff=4, optimizer="adamw")
+        train(file, tmp_path / "broken", steps=110, d_model=4, d_ff=4)
     resumed = resume(tmp_path / "broken", steps=102)
     assert [step for step, _ in resumed.trainer.history.validation] == [100, 102]
     assert resumed.validation_loss == straight.validation_loss

@@ -53,7 +53,11 @@ class Score:
 
 
 def score(task, seed=0, against_torch=False, **options):
-    """Train on a task  ->  its Score. options: those of `train translate` that are not the defaults."""
+    """Train on a task  ->  its Score. Against PyTorch both sides have Adam.
+
+    options: those of `train translate` that are not the defaults
+    """
+    options = {"optimizer": "adamw"} | options if against_torch else options
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.tsv"
         path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs(task, seed)), encoding="utf-8")

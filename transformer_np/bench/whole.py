@@ -115,7 +115,8 @@ def run_whole(name, file, steps, rounds, against_torch, note=lambda line: None):
         else:
             path.write_text(_built_in(name), encoding="utf-8", newline="\n")
         how = [race.kind, race.flag, str(path), "--steps", str(steps)]
-        commands = [Command(f"ours, train {race.kind}", ["-m", "transformer_np", "train", *how])]
+        same = ["--optimizer", "adamw"] if against_torch else []  # as in the script
+        commands = [Command(f"ours, train {race.kind}", ["-m", "transformer_np", "train", *how, *same])]
         if against_torch:
             commands.append(Command(TORCH, ["-P", str(Path(__file__).with_name("torch_train.py")), *how]))
         for number in range(rounds):

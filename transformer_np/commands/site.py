@@ -163,6 +163,6 @@ def _own_wheel():
         name = file.relative_to(root.parent).as_posix()
         if file.is_file() and not {"__pycache__", "finished", "sandbox"} & set(file.parts):
             files[name] = file.read_bytes()
-    for text in sorted((root.parent / "notebooks" / "text").glob("*_results.json")):  # in a working copy
+    for text in sorted((root.parent / "notebooks" / "text").glob("[0-9]*")):  # in a working copy
         files[f"{root.name}/notebooks/{text.name}"] = text.read_bytes()
     return wheel_of(files, root.name, __version__)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 
+from ..support.checks import check_flag
 from .tokenizers import PlainWordTokenizer
 
 MOST_WORDS, MOST_RUNS = 20_000, 200  # of training texts with more words, none are kept
@@ -24,6 +25,7 @@ class Seen:
     """
 
     def __init__(self, words=(), spaces=(), lowercase=False):
+        check_flag("lowercase", lowercase)
         self.words, self.spaces, self.lowercase = tuple(words), spaces if spaces is None else tuple(spaces), lowercase
         self._known = frozenset(self.words)
 

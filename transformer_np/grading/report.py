@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..homework.deadline import shown
-from ..homework.judging.edit import KINDS
+from ..homework.judging.about_edit import of_kind
 from ..homework.path import all_exercises
 from .copies import MEANING, matrix
 
@@ -197,7 +197,7 @@ def overview(grades, rubric, run, copied=()):
         lines += ["", "## The most frequent mistakes", "", "| students | exercise | mistake | feedback |"]
         lines.append("|---|---|---|---|")
     for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
-        feedback = all_exercises()[name].mistakes.get(mistake) or KINDS.get(mistake, "")
+        feedback = all_exercises()[name].mistakes.get(mistake) or of_kind(mistake)
         lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
     if copied:
         head, *rows = [[_plain(cell) for cell in row] for row in matrix(copied)]

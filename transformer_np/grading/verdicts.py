@@ -5,7 +5,7 @@ from functools import partial
 from itertools import zip_longest
 
 from ..homework.answers import Survey, as_they_are, best, missing, remarks_on
-from ..homework.judging.attempt import Crash
+from ..homework.judging.crash import Crash
 from ..homework.judging.judge import Verdict
 from .grade import Grade, Result
 from .judges import NotJudged

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..homework.checking import TOO_LONG, verdict_on
 from ..homework.exercise import Case
-from ..homework.judging.attempt import attempt, crash_of
+from ..homework.judging.attempt import attempt
 from ..homework.judging.compare import as_results, close, wrong_structure
+from ..homework.judging.crash import crash_of
 from ..homework.judging.trials import Trials
 from ..homework.limit import Stopped, TimeLimit
 from ..homework.own import lines_shown

@@ -4,7 +4,9 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from .judging.attempt import attempt, crash_of, guarded, unheard, warn_of
+from .guard import guarded, unheard
+from .judging.attempt import attempt
+from .judging.crash import crash_of, warn_of
 from .judging.finding import findings
 from .judging.judge import Verdict, judge
 from .judging.place import find_place

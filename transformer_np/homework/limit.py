@@ -16,7 +16,7 @@ import threading
 import traceback
 
 from ..support.platform import clock_watched
-from .judging.attempt import is_installed, is_students
+from .guard import is_installed, is_students
 
 SECONDS = 10.0  # for one exercise
 GRACE = 5.0  # until code in C counts as stuck

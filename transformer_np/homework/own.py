@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from .exercise import Exercise, Result
-from .judging.attempt import crash_of, files_of_the_teacher
+from .guard import files_of_the_teacher
+from .judging.crash import crash_of
 from .limit import Stopped, TimeLimit
 
 PACKAGE = f"{__package__}.sheets.own"  # the package that a teacher's files are loaded into

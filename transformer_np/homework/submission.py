@@ -14,8 +14,10 @@ import numpy as np
 from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
+from .guard import guarded, is_students, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
-from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, safe_numpy, unheard
+from .judging.attempt import attempt
+from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..support.checks import check_at_least
 from ..training.optim import Optimizer
 from ..training.state import TrainingError
-from .judging.attempt import Crash, crash_of
+from .judging.crash import Crash, crash_of
 from .limit import Stopped
 from .swap import started_answers, using
 

@@ -25,7 +25,7 @@ LECTURE = (
 )
 ALL = ("",)
 LAB = (
-    (("02", ("The idea", "Step", "Self-", "\"Thinking", "Why", "Is attention", "Exercises", "What")), ("03", ALL)),
+    (("02", ("The idea", "Step", "Self-", '"Thinking', "Why", "Is attention", "Exercises", "What")), ("03", ALL)),
     (("01", ALL), ("04", ("1 ·", "2 ·", "3 ·", "5 ·", "6 ·", "8 ·", "Exercise"))),
     (("05", ALL), ("07", ("Shifted", "Teacher", "The loss", "Training", "Does it", "Decoding", "Exercise 1"))),
     (("06", ("1 ·", "2 ·", "3 ·", "4 ·", "5 ·", "6 ·", "8 ·", "Exercises")),),

@@ -104,37 +104,34 @@ def wavelengths(length=50, d_model=64):
 
 @styled
 def relative_bias(model, longest=64):
-    """The bias that a T5 adds to the scores for the distance between two words, one curve per head.
+    """The bias that a T5 adds to the scores for the distance between two words, one row per head.
 
     model: a T5; longest: the largest distance to show
 
     How to read it: at 0 a word attends to itself; to the left are earlier words, to the right later ones. The bias is
     added to the score before the softmax, so a bias of 1 more makes a weight about e times as large, for the same
-    words. A peak near 0: the head prefers neighbours. A flat line: the head ignores positions. The steps get longer
+    words. Red near 0: the head prefers neighbours. A row of one colour: the head ignores positions. The cells get wider
     with the distance, because many large distances share a bucket. The decoder has only the left half, because the
-    causal mask hides later words. All layers of a stack share these curves.
+    causal mask hides later words. All layers of a stack share these rows.
 
     Raises TypeError for another model, ValueError for a longest below 1.
     """
     check_kind("model", model, T5)
     check_at_least("longest", longest, 1)
-    distances = np.arange(-longest, longest + 1)  # from the query to the key
-    figure = Picture(figsize=(8, 3.6), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
     stacks = {"encoder": model.encoder_bias, "decoder": model.decoder_bias}
+    limit = max(float(np.abs(bias.table.data).max()) for bias in stacks.values()) or 1.0
+    figure = Picture(figsize=(8, 2.4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True, width_ratios=[2 * longest + 1, longest + 1])
     for axes, (name, bias) in zip(panels, stacks.items(), strict=True):
         buckets = bias.buckets(2 * longest + 1, 2 * longest + 1)[longest]  # (2 · longest + 1,): seen from the middle
-        seen = slice(None) if bias.bidirectional else slice(longest + 1)
-        for head, values in enumerate(bias.table.data[buckets].T):
-            colour, dashed = HEAD_COLOURS[head % len(HEAD_COLOURS)], head >= len(HEAD_COLOURS)
-            line = axes.step(distances[seen], values[seen], where="mid", color=colour, linewidth=1.4)[0]
-            line.set(label=f"head {head + 1}", linestyle="--" if dashed else "-")
+        after = longest if bias.bidirectional else 0
+        values = bias.table.data[buckets[: longest + 1 + after]].T  # (H, distances)
+        edges = (-longest - 0.5, after + 0.5, len(values) + 0.5, 0.5)
+        image = axes.imshow(values, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto", extent=edges)
         axes.axvline(0, color=HATCH, linewidth=0.8, linestyle=":")
         axes.set(title=name, xlabel="distance (negative: earlier words)")
         axes.xaxis.set_major_locator(round_ticks(9, integer=True))
-        axes.yaxis.set_major_locator(round_ticks(7))
-        axes.margins(x=0.02)
-        light_grid(axes)
-    panels[0].set_ylabel("bias on the score")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+        axes.yaxis.set_major_locator(round_ticks(8, integer=True))
+    panels[0].set_ylabel("head")
+    figure.colorbar(image, ax=panels, label="bias on the score", pad=0.02, ticks=round_ticks(6))
     return figure

@@ -14,7 +14,8 @@ from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
-from .options import TaskOptions, falling_cosine, optimizer, optimizer_of, option, seed, share, weight_decay
+from . import options as flag
+from .options import TaskOptions, falling_cosine, optimizer_of
 from .task import Setup, Task
 from .trained import Trained
 
@@ -44,16 +45,18 @@ class ClassifyOptions(TaskOptions):
     or the values of the run to fine-tune; those in OWN_DATA and BUILT_IN take the defaults there.
     """
 
-    data: str | None = option(
+    data: str | None = flag.option(
         None,
         "training texts, one per line: label, tab, text; or pairs: label, tab, text, tab, text (default: built-in "
         "sentiment)",
         "FILE",
     )
-    test: str | None = option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
-    init: str | None = option(None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR")
+    test: str | None = flag.option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
+    init: str | None = flag.option(
+        None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR"
+    )
     pretrained: str | None = fine_tuning.pretrained("BERT")
-    pooling: str | None = option(
+    pooling: str | None = flag.option(
         None,
         "with --pretrained: the classifier reads the mean over all tokens, or [CLS] (default: mean)",
         choices=tuple(POOLERS),
@@ -61,30 +64,32 @@ class ClassifyOptions(TaskOptions):
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
     old_rate: float = fine_tuning.old_rate(0.1)
-    tokens: str | None = option(None, "the unit of text (default: word)", choices=("word", "char"))
-    steps: int | None = option(None, f"training steps; the learning rate falls until the last one {_defaults('steps')}")
-    batch_size: int | None = option(None, f"texts per step {_defaults('batch_size')}")
-    layers: int | None = option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
-    heads: int | None = option(None, f"attention heads (default: {mlm.SIZES['heads']})")
-    d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
-    d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
-    max_len: int | None = option(
+    tokens: str | None = flag.option(None, "the unit of text (default: word)", choices=("word", "char"))
+    steps: int | None = flag.option(
+        None, f"training steps; the learning rate falls until the last one {_defaults('steps')}"
+    )
+    batch_size: int | None = flag.option(None, f"texts per step {_defaults('batch_size')}")
+    layers: int | None = flag.option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
+    heads: int | None = flag.option(None, f"attention heads (default: {mlm.SIZES['heads']})")
+    d_model: int | None = flag.option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
+    d_ff: int | None = flag.option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
+    max_len: int | None = flag.option(
         None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})", least=3
     )
-    dropout: float | None = share(None, f"share of features dropped during training {_defaults('dropout')}")
-    label_smoothing: float | None = share(
+    dropout: float | None = flag.share(None, f"share of features dropped during training {_defaults('dropout')}")
+    label_smoothing: float | None = flag.share(
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
-    optimizer: str = optimizer("adamw")
-    lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
-    warmup: int | None = option(
+    optimizer: str = flag.optimizer("adamw")
+    lr: float | None = flag.option(None, f"highest learning rate {_defaults('lr')}")
+    warmup: int | None = flag.option(
         None,
         f"steps to the highest learning rate; at most half of all steps (default: {WARM_TEXTS} / batch size; "
         f"pretrained: {PRETRAINED['warmup']})",
         least=0,
     )
-    weight_decay: float = weight_decay(0.01)
-    seed: int = seed("parameters, split, batches and dropout")
+    weight_decay: float = flag.weight_decay(0.01)
+    seed: int = flag.seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
         super().__post_init__()

@@ -14,22 +14,8 @@ from ..pretrained import PretrainedTokenizer
 from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
-from .options import (
-    CHAR_OR_BPE,
-    MUON_LR,
-    TaskOptions,
-    falling_cosine,
-    min_lr,
-    optimizer,
-    optimizer_of,
-    option,
-    seed,
-    share,
-    sizes,
-    vocab_size,
-    warmup,
-    weight_decay,
-)
+from . import options as flag
+from .options import CHAR_OR_BPE, MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
 from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained, mean_loss, with_perplexity
@@ -44,35 +30,39 @@ LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fal
 class GPTOptions(TaskOptions):
     """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text."""
 
-    text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+    text: str | None = flag.option(
+        None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE"
+    )
     pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
-    vocab_size: int = vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
-    block_size: int = option(64, "context in tokens: how much the model sees at once")
-    batch_size: int = option(12, "blocks per step")
-    steps: int = option(2000, "training steps; the learning rate falls until the last one")
-    layers: int = option(4, "blocks of the model")
-    heads: int = option(4, "attention heads")
-    d_model: int = option(128, "features of a token")
-    d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
-    optimizer: str | None = optimizer(None, "muon; with --pretrained adamw")
-    head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
-    bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
-    dropout: float = share(0.0, "share of features dropped during training")
-    lr: float | None = option(
+    tokens: str = flag.option("char", "the unit of text", choices=CHAR_OR_BPE)
+    vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
+    block_size: int = flag.option(64, "context in tokens: how much the model sees at once")
+    batch_size: int = flag.option(12, "blocks per step")
+    steps: int = flag.option(2000, "training steps; the learning rate falls until the last one")
+    layers: int = flag.option(4, "blocks of the model")
+    heads: int = flag.option(4, "attention heads")
+    d_model: int = flag.option(128, "features of a token")
+    d_ff: int | None = flag.option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    optimizer: str | None = flag.optimizer(None, "muon; with --pretrained adamw")
+    head: str = flag.option(
+        "tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied")
+    )
+    bias: str = flag.option("no", "biases in linear maps and norms", choices=("yes", "no"))
+    dropout: float = flag.share(0.0, "share of features dropped during training")
+    lr: float | None = flag.option(
         None,
         f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(128 / d_model), "
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
-    min_lr: float | None = min_lr()
-    warmup: int | None = warmup()
-    weight_decay: float = weight_decay(0.1)
-    beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
-    beta2: float = share(0.99, "AdamW: decay rate of the mean squared gradient")
-    clip: float = option(1.0, "largest norm of the gradient")
-    seed: int = seed("parameters, batches and dropout")
+    min_lr: float | None = flag.min_lr()
+    warmup: int | None = flag.warmup()
+    weight_decay: float = flag.weight_decay(0.1)
+    beta1: float = flag.share(0.9, "AdamW: decay rate of the mean gradient")
+    beta2: float = flag.share(0.99, "AdamW: decay rate of the mean squared gradient")
+    clip: float = flag.option(1.0, "largest norm of the gradient")
+    seed: int = flag.seed("parameters, batches and dropout")
 
     def __post_init__(self):
         if self.optimizer is None:

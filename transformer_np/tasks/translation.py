@@ -13,20 +13,9 @@ from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
+from . import options as flag
 from .bleu import bleu
-from .options import (
-    MUON_LR,
-    TaskOptions,
-    falling_cosine,
-    optimizer,
-    optimizer_of,
-    option,
-    seed,
-    share,
-    sizes,
-    vocab_size,
-    warmup,
-)
+from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
@@ -40,36 +29,40 @@ UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 class TranslationOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in English→Portuguese corpus."""
 
-    pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
-    tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
-    vocab_size: int = vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
-    steps: int | None = option(
-        None,
-        f"training steps (default: {OWN_PAIRS['muon']:,}; with --optimizer adamw {OWN_PAIRS['adamw']:,}; built-in "
-        f"pairs: {BUILT_IN})",
+    pairs: str | None = flag.option(
+        None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE"
     )
-    batch_size: int = option(64, "sentence pairs per step")
-    layers: int = option(2, "encoder blocks, and as many decoder blocks")
-    heads: int = option(4, "attention heads")
-    d_model: int = option(64, "features of a token")
-    d_ff: int = option(256, "features inside the feed-forward network")
-    dropout: float = share(0.1, "share of features dropped during training")
-    max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
-    label_smoothing: float = share(0.1, "share of the target spread over all tokens")
-    optimizer: str | None = optimizer(None, "muon; for the built-in pairs adamw")
-    lr: float | None = option(
+    tokens: str = flag.option("word", "the unit of text", choices=("word", "char", "bpe"))
+    vocab_size: int = flag.vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
+    steps: int | None = flag.option(
         None,
-        f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(64 / d_model); built-in pairs: "
-        "1/sqrt(d_model * warmup))",
+        f"training steps (default: {OWN_PAIRS['adamw']:,}; Muon: {OWN_PAIRS['muon']:,}; built-in pairs: {BUILT_IN})",
     )
-    warmup: int | None = warmup(300, least=1)
-    embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
-    freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
-    seed: int = seed("parameters, split, batches and dropout")
+    batch_size: int = flag.option(64, "sentence pairs per step")
+    layers: int = flag.option(2, "encoder blocks, and as many decoder blocks")
+    heads: int = flag.option(4, "attention heads")
+    d_model: int = flag.option(64, "features of a token")
+    d_ff: int = flag.option(256, "features inside the feed-forward network")
+    dropout: float = flag.share(0.1, "share of features dropped during training")
+    max_len: int = flag.option(128, "longest sentence in tokens; longer pairs are left out")
+    label_smoothing: float = flag.share(0.1, "share of the target spread over all tokens")
+    optimizer: str | None = flag.optimizer(None, "muon for --pairs with --tokens char, else adamw")
+    lr: float | None = flag.option(
+        None,
+        f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); Muon: "
+        f"{MUON_LR})",
+    )
+    warmup: int | None = flag.warmup(300, least=1)
+    embeddings: str | None = flag.option(
+        None, "word2vec file, text or binary, to initialize the source embedding", "FILE"
+    )
+    freeze_embeddings: bool = flag.option(False, "with --embeddings: do not train the source embedding")
+    seed: int = flag.seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
         if self.optimizer is None:
-            object.__setattr__(self, "optimizer", "adamw" if self.pairs is None else "muon")
+            muon = self.pairs is not None and self.tokens == "char"
+            object.__setattr__(self, "optimizer", "muon" if muon else "adamw")
         super().__post_init__()
         if self.steps is None:
             object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS[self.optimizer])
@@ -192,8 +185,8 @@ def format_steps(sentence, translator):
 
 class TranslationTask(Task):
     """An encoder–decoder on sentence pairs, with teacher forcing. The built-in pairs are learned as in the paper, with
-    Adam and its schedule (§5.3, §5.4); own pairs with Muon, whose rate falls as half a cosine, or with Adam and the
-    paper's schedule at a lower peak."""
+    Adam and its schedule (§5.3, §5.4), own pairs of words at a lower peak, and own pairs of characters with Muon, whose
+    rate falls as half a cosine."""
 
     kind = KIND
     example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"

@@ -1,17 +1,13 @@
 """The line of a mistake: one edit of the student's code makes the answer right."""
 
-import ast
-from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
-from transformer_np.homework import all_exercises, checking, submission
-from transformer_np.homework.judging import family, lines
-from transformer_np.homework.judging.edits import edits_of
-from transformer_np.homework.judging.family import MOST_ITEMS, Family
-from transformer_np.homework.judging.syntax import lines_behind
+from transformer_np.homework import all_exercises, checking
+from transformer_np.homework.judging import family
+from transformer_np.homework.judging.family import MOST_ITEMS
 from transformer_np.homework.judging.traced import kept, same
 
 PLAIN = """
@@ -181,7 +177,6 @@ def test_two_edits_show_two_lines(verdict_on):
     ("in_erf", "said"),
     [
         ("z", "In the exact form √2 is missing inside erf"),
-        ("z**3 + 0.1", 'With that mended, the results are still wrong with approximate="none"'),
     ],
 )
 def test_what_a_repair_leaves_wrong_is_told_too(verdict_on, in_erf, said):
@@ -259,23 +254,6 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
         monkeypatch.setattr(checking, "find_place", search)
         found.append(verdict_on("softmax_backward", wrong).message)
     assert found[0] == found[1] and "wrong gradient" in found[0]
-
-
-def test_where_no_edit_helps_another_value_does(verdict_on):
-    verdict = verdict_on(
-        "gated_feed_forward",
-        """
-        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-            gate, value = x @ w_gate, x @ w1
-            if activation == "silu":
-                active = value / (1 + np.exp(-value))
-            else:
-                active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
-            return (gate * active) @ w2, gate, value
-        """,
-    )
-    assert "Look at lines 8 and 9, where" in verdict.message
-    assert verdict.line == 9 and not verdict.repair
 
 
 @pytest.mark.parametrize(
@@ -376,35 +354,6 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
             "column j is read as the key t + j",
         ),
         (
-            "rnn",  # in a loop the value comes from the step before, not from the line above
-            """
-            def rnn(x, w_x, w_h, b=None):
-                state, drive, outputs = np.zeros((len(x), len(w_h)), x.dtype), x @ w_x, []
-                for t in range(x.shape[1]):
-                    state = drive[:, t] + state @ w_h
-                    if b is not None:
-                        state = state + b
-                    outputs.append(np.tanh(state))
-                return np.stack(outputs, axis=1)
-            """,
-            "Look at lines 6 and 8, where the first wrong value is made: state = drive[:, t] + state @ w_h",
-        ),
-        (
-            "cross_entropy",  # line 9 is right
-            """
-            def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
-                logp = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
-                counted = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
-                q = np.full(logits.shape, label_smoothing / (logits.shape[-1] - 1), logits.dtype)
-                at = np.where(counted, targets, 0)[..., None]
-                print(end=str(q)[:0])
-                np.put_along_axis(q, at, 1 - label_smoothing, axis=-1)
-                loss = (np.sum(-q * np.where(np.isfinite(logp), logp, 0), axis=-1) * counted).sum()
-                return float(loss / max(1, counted.sum())), np.exp(logp)
-            """,
-            "Look at lines 6 and 9, where the first wrong value is made:",
-        ),
-        (
             "layer_norm_backward",  # line 4 is right, as dgamma shows
             """
             def layer_norm_backward(dy, x_hat, inv_std, gamma):
@@ -415,18 +364,6 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
             """,
             "Look at line 6:",
-        ),
-        (
-            "feed_forward_backward",  # one value that makes all results right, not two of one each
-            """
-            def feed_forward_backward(dy, x, hidden, w1, w2):
-                rows, h = dy.reshape(-1, dy.shape[-1]), hidden.reshape(-1, hidden.shape[-1])
-                dhidden = rows @ w2.T
-                dw1 = x.reshape(-1, x.shape[-1]).T @ dhidden
-                dx = (dhidden @ w1.T).reshape(x.shape)
-                return dx, dw1, dhidden.sum(axis=0), h.T @ rows, rows.sum(axis=0)
-            """,
-            "Look at line 5:",
         ),
     ],
 )
@@ -562,11 +499,6 @@ def test_an_edit_or_a_mistake_that_proves_nothing_is_not_told(verdict_on, name, 
     assert told in message and untrue not in message
 
 
-def test_what_is_no_copy_is_not_called_overwritten():
-    kinds = [edit.kind for edit in edits_of(ast.parse("self.m[slot] = state[slot]"))]
-    assert kinds.index("not a copy") < kinds.index("overwritten")
-
-
 def test_no_edit_doubles_what_is_returned(verdict_on):
     verdict = verdict_on(
         "additive",
@@ -580,43 +512,11 @@ def test_no_edit_doubles_what_is_returned(verdict_on):
     assert "return out" not in verdict.message
 
 
-def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on, monkeypatch):
-    unlisted = replace(all_exercises()["gelu_backward"], mistakes="")
-    monkeypatch.setattr(submission, "all_exercises", lambda: {"gelu_backward": unlisted})
-    verdict = verdict_on(
-        "gelu_backward",
-        """
-        def gelu_backward(dy, x, approximate="tanh"):
-            c = np.sqrt(2 / np.pi)
-            if approximate == "tanh":
-                g = np.tanh(c * (x + 0.044715 * x**3))
-                dg = (1 - g**2) * c * (1 + 3 * 0.044715 * x**2)
-            else:
-                from math import erf
-
-                g = np.vectorize(erf)(x / np.sqrt(2))
-                dg = c * np.exp(-(x**2) / 2)
-            return 0.5 * dy * (1 + g + dg)
-        """,
-    )
-    assert verdict.misconception == "The results are those without the factor `x`"
-
-
 def two_results(x, y, K):
     a = x + 1
     b = a / np.sqrt(K)
     c = a * y
     return b, c
-
-
-def test_lines_that_only_wrong_results_need_come_first():
-    first = two_results.__code__.co_firstlineno
-    assert lines_behind(Family(two_results), {1}) == {first + 1: 1, first + 2: 9, first + 3: 0}
-
-
-def test_a_factor_of_another_line_may_be_missing():
-    tree = Family(two_results).trees["two_results"]
-    assert "a * y / np.sqrt(K)" in [ast.unparse(edit.new) for edit in edits_of(tree) if edit.kind == "missing factor"]
 
 
 def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
@@ -633,25 +533,6 @@ def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
         """,
     )
     assert verdict.line == 6
-
-
-def test_no_text_names_a_function_that_only_the_right_answer_has(verdict_on, monkeypatch):
-    unlisted = replace(all_exercises()["rnn_backward"], mistakes="")
-    monkeypatch.setattr(submission, "all_exercises", lambda: {"rnn_backward": unlisted})
-    verdict = verdict_on(
-        "rnn_backward",
-        """
-        def rnn_backward(dh, x, h, w_x, w_h):
-            da, later = np.zeros_like(h), np.zeros_like(h[:, 0])
-            for t in reversed(range(h.shape[1])):
-                later = da[:, t] = (dh[:, t] + later @ w_h.T) * (1 - h[:, t] ** 2)
-            dw_x = np.einsum("bti,btd->id", x, da)
-            dw_h = np.einsum("bti,btd->id", h, da)
-            return da @ w_x.T, dw_x, dw_h, da.sum((0, 1))
-        """,
-    )
-    assert "Wrong: dw_h" in verdict.message
-    assert "`before`" not in verdict.message
 
 
 def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
@@ -696,25 +577,6 @@ def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
     )
     assert verdict.misconception == "token that reaches top_p left out, except the first"
     assert "out[i, order] = p" not in verdict.message
-
-
-def test_of_the_lines_that_write_a_variable_the_right_first_one_is_not_shown(verdict_on):
-    verdict = verdict_on(
-        "attention_scores",
-        """
-        def attention_scores(q, k, mask=None):
-            scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)
-            if mask is None:
-                return scores
-            if isinstance(mask, tuple):
-                mask = mask[0]
-            if mask.dtype == np.bool_:
-                scores[np.broadcast_to(mask, scores.shape)] = -np.inf
-                return scores
-            return scores + mask.astype(scores.dtype)
-        """,
-    )
-    assert "Look at line 10:" in verdict.message
 
 
 def test_where_a_sum_of_each_round_begins_is_not_shown(verdict_on):
@@ -784,16 +646,6 @@ def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_o
             """,
             "number * dtype(-np.inf)",
         ),
-        (
-            "split_heads",  # the transpose in line 6 is right
-            """
-            def split_heads(x, num_heads):
-                B, T, D = x.shape
-                parts = x.reshape(B, T, D // num_heads, num_heads)
-                return np.moveaxis(parts, -1, 1)
-            """,
-            "np.moveaxis(parts, -1, 1)",
-        ),
     ],
 )
 def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, name, code, marked):
@@ -801,88 +653,6 @@ def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, na
     *_, line, marks = verdict.message.splitlines()
     assert verdict.misconception in all_exercises()[name].mistakes
     assert line[marks.index("^") : len(marks)] == marked
-
-
-def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, monkeypatch):
-    def fails(*_):
-        raise ValueError("what is read raises")
-
-    code = """
-        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-            gate, value = x @ w_gate, x @ w1
-            act = gelu if activation == "gelu_tanh" else silu
-            active = act(value)
-            return (gate * active) @ w2, gate, value
-    """
-    monkeypatch.setattr(lines, "suspects_of", fails)
-    verdict = verdict_on("gated_feed_forward", "from transformer_np.functional import gelu, silu\n" + dedent(code))
-    assert verdict.misconception == "activation of the value instead" and verdict.line
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "said"),
-    [
-        (
-            "layer_norm_backward",
-            """
-            def layer_norm_backward(dy, x_hat, inv_std, gamma):
-                g, flat = (dy * gamma).reshape(-1, gamma.size), x_hat.reshape(-1, gamma.size)
-                n = len(g)
-                dx = g - g.sum(axis=1, keepdims=True) / n - flat * (g * flat).sum(axis=1, keepdims=True) / n
-                rows = tuple(range(dy.ndim - 1))
-                return dx.reshape(dy.shape) * inv_std, (dy * x_hat).sum(axis=rows), dy.sum(axis=rows)
-            """,
-            "With D = 3, `len(g)` is 1; the results are right with 3 in its place.",
-        ),
-        (
-            "cosine_schedule",
-            """
-            def cosine_schedule(step, max_lr, min_lr, warmup, total):
-                if step < warmup:
-                    return max_lr * max(step - 1, 0) / warmup
-                part = min((step - warmup) / (total - warmup), 1.0)
-                return min_lr + (max_lr - min_lr) * (1 + np.cos(np.pi * part)) / 2
-            """,
-            "Off by one. In a call that fails, `step - 1` is 0 when this line first runs; it is 1 "
-            "there in an answer with right results.",
-        ),
-        (
-            "noam_schedule",
-            """
-            def noam_schedule(step, d_model, warmup):
-                return d_model**-0.5 * min(step**-0.5, step * warmup**-3 / 2)
-            """,
-            "Brackets are missing or in the wrong place here.",
-        ),
-        (
-            "gelu_backward",  # two mistakes of the exact form undo each other, until one is mended
-            """
-            def gelu_backward(dy, x, approximate="tanh"):
-                c = np.sqrt(2 / np.pi)
-                if approximate == "none":
-                    g = np.vectorize(erf)(x / np.sqrt(2)).astype(x.dtype)
-                    slope = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
-                else:
-                    g = np.tanh(c * (x + 0.044715 * x**3))
-                    slope = (1 - g * g) * c * (1 + 3 * 0.044715 * x * x)
-                return dy * (0.5 * (1 + g) + x * slope)
-            """,
-            "Look at line 12:",
-        ),
-        (
-            "relu_backward",
-            """
-            def relu_backward(dy, x):
-                with np.errstate(all="ignore"):
-                    return dy * (np.maximum(x, 0) / x)
-            """,
-            "is NaN where it must be a number: is there 0/0",
-        ),
-    ],
-)
-def test_what_is_said_of_an_edit_holds_in_the_call_at_hand(verdict_on, name, code, said):
-    code = "from math import erf\n" + dedent(code)
-    assert said in " ".join(verdict_on(name, code).message.split())
 
 
 def test_a_dict_with_keys_that_hold_all_earlier_keys_is_stopped():
@@ -907,27 +677,3 @@ def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_rounds():
     counted = family._Steps(1000)
     with pytest.raises(family.Endless):
         grown()
-
-
-def test_a_variable_with_a_mistake_in_each_of_two_branches_has_a_line_in_each(verdict_on):
-    code = """
-    def rotary_frequencies(K, theta=10000.0, scaling=None):
-        if K % 2 or theta <= 0:
-            raise ValueError("K must be even and theta positive")
-        freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
-        if scaling is not None:
-            kind, f = scaling["rope_type"], scaling["factor"]
-            if kind not in ("linear", "llama3"):
-                raise ValueError("scaling not supported: " + kind)
-            if kind == "linear":
-                freqs = freqs * f
-            else:
-                a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
-                turns = scaling["original_max_position_embeddings"] * freqs
-                s = np.clip((turns - a) / (b - a), 0.0, 1.0)
-                freqs = s * freqs + (1 - s) * freqs / f
-        return freqs
-    """
-    verdict = verdict_on("rotary_frequencies", code)
-    shown = [line for line in verdict.message.splitlines() if line.startswith("Look at")]
-    assert shown == ["Look at line 12:", "Look at line 16:"], verdict.message

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.homework.judging.attempt import UNSET
+from transformer_np.homework.guard import UNSET
 
 
 @pytest.mark.parametrize(
@@ -85,26 +85,6 @@ def test_two_mistakes_of_which_one_shows_alone_somewhere_are_both_named(verdict_
             "All calls in which ids has 2 or 3 axes are right, and all in which it has 1 are wrong",
         ),
         (
-            "rotary_backward",
-            """
-            from transformer_np.functional import rotary
-
-            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-                return rotary(dy, -np.asarray(positions), theta, adjacent)
-            """,
-            "`adjacent` stands in the place of `scaling` here",
-        ),
-        (
-            "rotary_backward",
-            """
-            from transformer_np.functional import rotary
-
-            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-                return rotary(dy, positions, theta=-theta, scaling=scaling, adjacent=adjacent)
-            """,
-            "`-theta` is handed over as `theta`, and rotary refuses it.",
-        ),
-        (
             "lora_backward",
             """
             def lora_backward(dy, x, low, a, b, scale):
@@ -146,7 +126,7 @@ def test_two_mistakes_of_which_one_shows_alone_somewhere_are_both_named(verdict_
                 for _ in range(max_len):
                     pass
             """,
-            "It returned None. Is there a `return` on every way through it?",
+            "it returned None. Is there a `return` on every way through it?",
         ),
         (
             "gelu",
@@ -174,31 +154,6 @@ def test_what_fails_alike_is_told_as_one(verdict_on, name, code, said):
                 return gamma * (xc * inv + beta), xc * inv, inv[..., 0]
             """,
             "Two changes in line 6 make it right:",
-        ),
-        (
-            "causal_conv1d_backward",
-            """
-            def causal_conv1d_backward(dy, x, w, dilation=1):
-                T, dx, dw = x.shape[1], np.zeros_like(x), np.zeros_like(w)
-                for j in range(len(w)):
-                    s = j * dilation
-                    dx[:, : T - s] += dy[:, s:] @ w[j].T
-                    dw[j] = np.einsum("bti,bto->io", x[:, : T - s], dy[:, s:])
-                return dx, dw, dy.sum((0, 1))
-            """,
-            "in this call, and a negative end counts from the end: 0 is the least.",
-        ),
-        (
-            "relative_shift",  # what stands to the right of distance 0 is not compared
-            """
-            def relative_shift(x):
-                T, S = x.shape[-2:]
-                y = np.ones_like(x)
-                for t in range(T):
-                    y[..., t, : S - t] = x[..., t, t:]
-                return y
-            """,
-            "Numbers without a meaning are shown as 0.",
         ),
         (
             "greedy_decode",
@@ -335,22 +290,6 @@ def test_where_all_is_dropped_a_block_is_not_called_right(verdict_on):
     assert "The residual x is added twice" in message and "right with dropout" not in " ".join(message.split())
 
 
-def test_zeros_beside_a_crash_prove_no_mistake(verdict_on):
-    verdict = verdict_on(
-        "causal_conv1d_backward",
-        """
-        def causal_conv1d_backward(dy, x, w, dilation=1):
-            dx, dw = np.zeros_like(x), np.zeros_like(w)
-            for j in range(len(w)):
-                s = j * dilation
-                dx[:, :-s] += dy[:, s:] @ w[j].T
-                dw[j] = np.einsum("bti,bto->io", x[:, :-s], dy[:, s:])
-            return dx, dw, dy.sum((0, 1))
-        """,
-    )
-    assert verdict.misconception == "a slice to -0"
-
-
 @pytest.mark.parametrize(
     ("name", "code", "texts"),
     [
@@ -419,40 +358,6 @@ def test_no_edit_reads_outside_of_an_array(verdict_on):
     assert "order" in verdict_on("causal_conv1d", code).message
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "line"),
-    [
-        (
-            "causal_conv1d",  # the second of two lines that write into y
-            """
-            def causal_conv1d(x, w, b=None, dilation=1):
-                T = x.shape[1]
-                y = x @ w[0]
-                for j in range(1, len(w)):
-                    if j * dilation < T:
-                        y[:, j * dilation :] += x[:, : T - j * dilation] @ w[j]
-                if b is not None:
-                    y -= b
-                return y
-            """,
-            10,
-        ),
-        (
-            "softmax_backward",  # an axis where the argument is meant
-            """
-            def softmax_backward(dy, y, axis=-1):
-                return y * (dy - np.expand_dims((dy * y).sum(axis), axis=-1))
-            """,
-            4,
-        ),
-    ],
-)
-def test_an_edit_of_a_later_line_or_an_axis_is_found(verdict_on, name, code, line):
-    verdict = verdict_on(name, code)
-    assert verdict.line == line
-    assert "makes it right" in verdict.message
-
-
 def test_max_of_python_is_no_condition(verdict_on):
     code = """
     def relu(x):
@@ -461,17 +366,6 @@ def test_max_of_python_is_no_condition(verdict_on):
     verdict = verdict_on("relu", code)
     assert "np.maximum(a, b)" in verdict.message and "`if`" not in verdict.message
     assert "Only the case with x of one axis is right." in " ".join(verdict.message.split())
-
-
-def test_an_unlisted_mistake_is_told_of_its_result(verdict_on):
-    code = """
-    def lora_backward(dy, x, low, a, b, scale=1.0):
-        dlow = scale * dy @ b.T
-        x, rows, low, dy = (array.reshape(-1, array.shape[-1]) for array in (x, dlow, low, dy))
-        return dlow, x.T @ rows, scale * low.T @ dy
-    """
-    message = " ".join(verdict_on("lora_backward", code).message.split())
-    assert "`dx` is that without the part `a.T`" in message and "The results are those" not in message
 
 
 def test_a_mistake_beside_a_named_one_has_its_text_too(verdict_on):
@@ -643,7 +537,7 @@ def test_a_condition_is_shown_and_not_the_constant_that_it_sets(verdict_on):
         return mask
     """
     message = verdict_on("window_mask", code).message
-    assert "Look at lines 8 and 9, where" in message and "mask[t, s] = True" not in message
+    assert "Look at line 9:" in message and "mask[t, s] = True" not in message
     code = """
     def causal_mask(T, S=None):
         S = T if S is None else S
@@ -703,60 +597,6 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
         return y if b is None else y + b
     """
     assert "`place > 0` is wrong where both sides are equal." in verdict_on("causal_conv1d", code).message
-
-
-def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
-    code = """
-    def layer_norm(x, gamma, beta, eps=1e-5):
-        D = x.shape[-1]
-        rows = x.reshape(-1, D)
-        n = rows.shape[0]
-        y = np.zeros(rows.shape, dtype=x.dtype)
-        x_hat = np.zeros(rows.shape, dtype=x.dtype)
-        inv_std = np.zeros((n, 1), dtype=x.dtype)
-        for i in range(n):
-            row = rows[i]
-            mean = np.sum(row) / D
-            diff = row - mean
-            var = np.sum(diff ** 2) / D
-            inv = 1 / np.sqrt(var + eps)
-            norm = diff * inv
-            x_hat[i] = norm
-            inv_std[i, 0] = inv
-            y[i] = gamma * diff + beta
-        y = y.reshape(x.shape)
-        x_hat = x_hat.reshape(x.shape)
-        inv_std = inv_std.reshape(x.shape[:-1] + (1,))
-        return y, x_hat, inv_std
-    """
-    verdict = verdict_on("layer_norm", code)
-    assert "without the division" in verdict.message and "One change in line 19 makes it right:" in verdict.message
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "said", "guilty"),
-    [
-        (
-            "relative_shift",  # an index that the line before computes
-            """
-            def relative_shift(x):
-                T, S = x.shape[-2:]
-                y = np.zeros_like(x)
-                for t in range(T):
-                    for s in range(S):
-                        column = s + T - t
-                        if column < S:
-                            y[..., t, s] = x[..., t, column]
-                return y
-            """,
-            "Every row is shifted one place too far",
-            "column = s + T - t",
-        ),
-    ],
-)
-def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verdict_on, name, code, said, guilty):
-    message = verdict_on(name, code).message
-    assert said in " ".join(message.split()) and guilty in message
 
 
 @pytest.mark.parametrize(
@@ -837,20 +677,6 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
             "part = slice",
         ),
         (
-            "causal_conv1d",  # an argument with zeros in front
-            """
-            def causal_conv1d(x, w, b=None, dilation=1):
-                pad = (len(w) - 1) * dilation
-                padded = np.concatenate([np.zeros((len(x), pad, x.shape[2])), x], axis=1)
-                y = 0
-                for j in range(len(w)):
-                    y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j]
-                return y if b is None else y + b
-            """,
-            "y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j] ^^^",
-            "padded = ",
-        ),
-        (
             "lora_backward",  # a loop over all rows
             """
             def lora_backward(dy, x, low, a, b, scale=1.0):
@@ -878,67 +704,6 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
             """,
             "The padding is on the query axis",
             "if ids",
-        ),
-        (
-            "relative_attention",  # where a line is left out
-            """
-            def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-                (B, H, T, K), S = q.shape, k.shape[2]
-                if S < T:
-                    raise ValueError
-                x = (q + position_bias[:, None]) @ r.swapaxes(-1, -2)
-                x = np.concatenate([np.zeros((B, H, T, 1)), x], axis=3).reshape(B, H, T * (S + 1))
-                x = x[:, :, T:].reshape(B, H, T, S)
-                scores = ((q + content_bias[:, None]) @ k.swapaxes(-1, -2) + x) / K**0.5
-                for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
-                    scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-                top = scores.max(axis=-1, keepdims=True)
-                e = np.exp(scores - np.where(np.isneginf(top), 0, top))
-                total = e.sum(axis=-1, keepdims=True)
-                weights = e / np.where(total == 0, 1, total)
-                return weights @ v, weights
-            """,
-            "The future is not hidden",
-            "np.concatenate",
-        ),
-        (
-            "tiled_attention_backward",  # a slice by which other lines take the right part
-            """
-            from transformer_np.functional import TILE
-
-
-            def _piece(m, T, S, rows, cols):
-                full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
-                return full[..., rows, cols]
-
-
-            def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
-                T, S = q.shape[-2], k.shape[-2]
-                scale = 1.0 / q.shape[-1] ** 0.5
-                masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-                delta = (dout * out).sum(-1, keepdims=True)
-                dq = np.zeros_like(q)
-                dk = np.zeros_like(k)
-                dv = np.zeros_like(v)
-                for i in range(0, T, tile):
-                    rows = slice(i, min(i + tile, T))
-                    for j in range(0, S, tile):
-                        cols = slice(j, min(j + tile, S))
-                        qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
-                        s = (qi @ np.swapaxes(kj, -1, -2)) * scale
-                        for m in masks:
-                            m = _piece(m, T, S, rows, cols)
-                            s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
-                        a = np.exp(s - log_total[..., rows, None])
-                        da = doi @ np.swapaxes(vj, -1, -2)
-                        ds = a * (da - delta[..., rows, :]) * scale
-                        dq[..., rows, :] += ds @ kj
-                        dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
-                        dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
-                return dq, dk, dv
-            """,
-            "a = np.exp(s - log_total[..., rows, None])",
-            "rows = slice",
         ),
         (
             "AdamW",  # a method that is given
@@ -980,16 +745,6 @@ def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
     assert said in " ".join(message.split()) and innocent not in f"{message}\n"
 
 
-def test_a_mistake_behind_exchanged_axes_is_told(verdict_on):
-    code = """
-    def relative_position_bias(table, buckets):
-        return np.transpose(table[buckets - 1], (2, 1, 0))
-    """
-    message = " ".join(verdict_on("relative_position_bias", code).message.split())
-    assert "The axes T and S are in the wrong order" in message
-    assert "With that mended, this is left: The results are those of row bucket − 1" in message
-
-
 def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):
     code = """
     def softmax_backward(dy, y, axis=-1):
@@ -1007,7 +762,7 @@ def test_a_power_for_a_product_is_found(verdict_on):
         return low @ b**scale, low
     """
     message = verdict_on("lora", code).message
-    assert "`**` is the wrong operator here." in message and "One change in line 5 makes it right:" in message
+    assert "`b ** scale` has the wrong operator." in message and "One change in line 5 makes it right:" in message
 
 
 def test_a_variable_that_is_wrong_before_is_no_place(verdict_on):
@@ -1037,18 +792,6 @@ def test_a_variable_that_is_wrong_before_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "the sum l stays" in " ".join(message.split()) and "np.where(seen, o /" not in message
-
-
-def test_a_wrong_variable_is_shown_where_it_is_returned_if_others_need_it_as_it_is(verdict_on):
-    code = """
-    def layer_norm(x, gamma, beta, eps=1e-5):
-        centred = x - x.mean(axis=-1, keepdims=True)
-        std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
-        x_hat = centred / std
-        return gamma * x_hat + beta, x_hat, std
-    """
-    message = verdict_on("layer_norm", code).message
-    assert "is the root itself" in message and "Look at line 7:" in message and "std = " not in message
 
 
 def test_a_pair_is_tried_if_one_of_it_shows_in_a_later_draw_only(verdict_on):
@@ -1135,33 +878,6 @@ def test_a_method_of_the_students_own_class_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "When the maximum grows" in message and "running.result()" not in message
-
-
-def test_a_variable_that_only_its_own_next_value_reads_is_shown_where_it_goes_wrong(verdict_on):
-    code = """
-    def tiled_attention(q, k, v, mask=None, tile=64):
-        scores = np.swapaxes(k, -1, -2)
-        scores = q @ scores / np.sqrt(q.shape[-1])
-        for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-            scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
-        scores = scores.astype(q.dtype)
-        m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
-        l = np.zeros_like(m)
-        o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
-        for start in range(0, k.shape[-2], tile):
-            s = scores[..., start : start + tile]
-            top = np.maximum(m, s.max(axis=-1, keepdims=True))
-            shift = np.where(np.isinf(top), 0, top)
-            p, alpha = np.exp(s - shift), np.exp(m - shift)
-            l = l * alpha + p.sum(axis=-1, keepdims=True)
-            o = o + p @ v[..., start : start + tile, :]
-            m = top
-        seen = np.where(l > 0, l, 1)
-        o = o / seen
-        return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
-    """
-    message = verdict_on("tiled_attention", code).message
-    assert "When the maximum grows" in message and "Look at line 18:" in message
 
 
 def test_a_counter_is_not_shown_where_a_mean_is_taken_for_a_sum(verdict_on):
@@ -1289,32 +1005,6 @@ def test_of_two_mistakes_in_two_branches_each_is_told_although_another_case_has_
     assert "The warm-up starts from min_lr" in message and "180 · progress, in degrees" in message
 
 
-def test_a_shape_that_is_mended_shows_what_else_is_wrong(verdict_on):
-    code = """
-    def tiled_attention(q, k, v, mask=None, tile=64):
-        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-        m = np.full((*q.shape[:-1], 1), -np.inf, q.dtype)
-        l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
-        for start in range(0, k.shape[-2], tile):
-            part = slice(start, start + tile)
-            s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
-            for x in masks:
-                x = np.broadcast_to(x, (*s.shape[:-1], k.shape[-2]))[..., part]
-                s = np.where(x, -np.inf, s) if x.dtype == bool else s + x
-            new = np.maximum(m, s.max(axis=-1, keepdims=True))
-            safe = np.where(np.isneginf(new), 0, new)
-            p, factor = np.exp(s - safe), np.exp(m - safe)
-            l = l * factor + p.sum(axis=-1, keepdims=True)
-            o = o * factor + p @ v[..., part, :]
-            m = new
-        seen = np.where(l > 0, l, 1)
-        return o / seen, np.where(l > 0, np.log(seen), -np.inf)
-    """
-    message = " ".join(verdict_on("tiled_attention", code).message.split())
-    assert "extra axis of length 1" in message
-    assert "With that mended, this is left: log_total is log l" in message
-
-
 def test_one_array_for_several_results_is_told_once(verdict_on):
     message = verdict_on(
         "feed_forward", "def feed_forward(x, w1, b1, w2, b2):\n    return (x @ w1 + b1) @ w2 + b2"
@@ -1330,44 +1020,6 @@ def test_a_call_with_many_arrays_is_told_by_their_shapes(verdict_on):
     """
     message = verdict_on("negative_sampling_loss_backward", code).message
     assert all(len(line) < 260 for line in message.splitlines())
-
-
-def test_a_returned_variable_that_lacks_a_factor_is_shown_where_it_is_computed_too(verdict_on):
-    code = """
-    def lora(x, a, b, scale=1.0):
-        low = scale * (x @ a)
-        return low @ b, low
-    """
-    message = verdict_on("lora", code).message
-    assert "Look at lines 4 and 5, where the first wrong value is made:\n    low = scale * (x @ a)" in message
-
-
-def test_results_in_another_order_are_told_by_their_shapes_and_what_is_left(verdict_on):
-    code = """
-    def feed_forward(x, w1, b1, w2, b2):
-        hidden = np.maximum(x @ w1, 0) + b1
-        return hidden, hidden @ w2 + b2
-    """
-    message = " ".join(verdict_on("feed_forward", code).message.split())
-    assert "The results are returned in the wrong order, as their shapes show." in message
-    assert "With that mended, this is left: b₁ is added after the ReLU" in message
-
-
-def test_a_line_in_a_loop_that_belongs_behind_it_is_found(verdict_on):
-    code = """
-    def linear(x, w, b=None):
-        rows = x.reshape(-1, x.shape[-1])
-        y = np.zeros((len(rows), w.shape[1]), dtype=x.dtype)
-        for r in range(len(rows)):
-            for o in range(w.shape[1]):
-                for d in range(w.shape[0]):
-                    y[r, o] += rows[r, d] * w[d, o]
-                    if b is not None:
-                        y[r, o] += b[o]
-        return y.reshape(*x.shape[:-1], w.shape[1])
-    """
-    message = verdict_on("linear", code).message
-    assert "The indentation here is wrong" in message and "One change in line 10 makes it right:" in message
 
 
 def test_an_edit_that_breaks_a_right_case_is_no_proof(verdict_on):
@@ -1461,31 +1113,6 @@ def test_that_the_whole_array_is_asked_and_not_each_row_is_told(verdict_on):
     assert "Only an array of nothing but −inf gets weights of 0." in verdict_on("softmax", code).message
 
 
-def test_a_transpose_of_three_axes_is_shown_where_it_is(verdict_on):
-    code = """
-    def relative_position_bias(table, buckets):
-        per_pair = np.take(table, buckets, axis=0)
-        return per_pair.T
-    """
-    assert (
-        "One change in line 5 makes it right:\n    return per_pair.T"
-        in verdict_on("relative_position_bias", code).message
-    )
-
-
-def test_a_size_in_the_place_of_another_is_shown_where_it_is_used(verdict_on):
-    code = """
-    def relative_shift(x):
-        T, S = x.shape[-2], x.shape[-1]
-        rows = []
-        for t in range(T):
-            rows.append(np.roll(x[..., t, :], -(S - 1 - t), axis=-1))
-        return np.stack(rows, axis=-2)
-    """
-    message = verdict_on("relative_shift", code).message
-    assert "One change in line 7 makes it right:" in message and "With T" in message
-
-
 def test_what_a_loop_adds_up_is_not_right_before_its_end(verdict_on):
     code = """
     def tiled_attention(q, k, v, mask=None, tile=64):
@@ -1529,34 +1156,6 @@ def test_a_branch_that_should_not_run_is_no_place(verdict_on):
     assert "Look at" not in message
 
 
-def test_a_conditional_that_binds_more_loosely_than_a_product_is_found(verdict_on):
-    code = """
-    def noam_schedule(step, d_model, warmup):
-        return step * warmup**-1.5 if step < warmup else step**-0.5 * d_model**-0.5
-    """
-    verdict = verdict_on("noam_schedule", code)
-    assert "One change in line 4 makes it right:" in verdict.message and "if step < warmup else" in verdict.repair
-
-
-def test_what_is_used_rightly_elsewhere_is_not_suspected(verdict_on):
-    code = """
-    def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
-        T, S = q.shape[2], k.shape[2]
-        dA = dout @ np.swapaxes(v, -1, -2)
-        dscores = weights * (dA - (dA * weights).sum(axis=-1, keepdims=True)) / np.sqrt(q.shape[-1])
-        line = np.concatenate([np.zeros((*q.shape[:2], T)), dscores.reshape(*q.shape[:2], -1)], axis=-1)
-        ddistances = line.reshape(*q.shape[:2], T, S + 1)[..., 1:]
-        with_bias = q + content_bias[:, None]
-        dk = np.swapaxes(dscores, -1, -2) @ with_bias
-        dr = (np.swapaxes(ddistances, -1, -2) @ with_bias).sum(axis=0)
-        of_content, of_position = dscores @ k, ddistances @ r
-        dv = np.swapaxes(weights, -1, -2) @ dout
-        return of_content + of_position, dk, dv, dr, of_content.sum(axis=(0, 2)), of_position.sum(axis=(0, 2))
-    """
-    message = verdict_on("relative_attention_backward", code).message
-    assert "dr = (" in message and "with_bias = q" not in message
-
-
 def test_a_helper_that_several_places_call_is_no_place(verdict_on):
     code = """
     def cut(z):
@@ -1598,21 +1197,6 @@ def test_a_lambda_that_several_places_call_is_no_place(verdict_on):
     """
     message = verdict_on("AddNorm", code).message
     assert "branch = lambda" not in message and "return d + branch(dout)" in message
-
-
-def test_a_line_is_shown_once(verdict_on):
-    code = """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
-        for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-            s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)
-        e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min))
-        total = e.sum(axis=-1, keepdims=True)
-        weights = e / np.where(total == 0, 1, total)
-        return weights @ v, weights
-    """
-    message = verdict_on("scaled_dot_product_attention", code).message
-    assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1
 
 
 def test_a_maximum_over_all_axes_is_told(verdict_on):
@@ -1702,26 +1286,6 @@ def test_a_parameter_that_nothing_reads_is_told_beside_what_else_is_wrong(verdic
     assert verdict.misconception.endswith(" not used") and " and " in verdict.misconception and verdict.share < 1
 
 
-def test_a_parameter_that_follows_from_others_need_not_be_read(verdict_on):
-    code = """
-    def window_attention_backward(dout, q, k, v, weights, window, causal=False):
-        T, window = q.shape[-2], min(window, q.shape[-2] - 1)
-        dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
-        for t in range(T):
-            keys = [(j, t - window + j) for j in range(weights.shape[-1]) if 0 <= t - window + j < T]
-            a = weights[..., t, [j for j, _ in keys]]
-            da = np.stack([(dout[..., t, :] * v[..., s, :]).sum(-1) for _, s in keys], axis=-1)
-            ds = a * (da - (a * da).sum(-1, keepdims=True)) / q.shape[-1] ** 0.5
-            for n, (_, s) in enumerate(keys):
-                dv[..., s, :] += a[..., n, None] * dout[..., t, :]
-                dq[..., t, :] += ds[..., n, None] * k[..., s, :]
-                dk[..., s, :] = ds[..., n, None] * q[..., t, :]
-        return dq, dk, dv
-    """
-    message = verdict_on("window_attention_backward", code).message
-    assert "makes it right:" in message and "reads" not in message
-
-
 def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
     code = """
     def scaled_dot_product_attention(q, k, v, mask=None):
@@ -1772,16 +1336,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
             "One change in line 5 makes it right:",
         ),
         (
-            "layer_norm_backward",  # not n // (n - 1) or n - (n - 1)
-            """
-            def layer_norm_backward(dy, x_hat, inv_std, gamma):
-                n, d, rows = dy.shape[-1], dy * gamma, tuple(range(dy.ndim - 1))
-                second = n / (n - 1) * x_hat * (d * x_hat).mean(-1, keepdims=True)
-                return inv_std * (d - d.mean(-1, keepdims=True) - second), (dy * x_hat).sum(rows), dy.sum(rows)
-            """,
-            "Off by one. With D = ",
-        ),
-        (
             "attention_scores",
             """
             def attention_scores(q, k, mask=None):
@@ -1794,17 +1348,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 return scores
             """,
             "it is not broadcast. np.where(mask, …, …) broadcasts.",
-        ),
-        (
-            "feed_forward_backward",  # five results in another order
-            """
-            def feed_forward_backward(dy, x, hidden, w1, w2):
-                dhidden = (dy @ w2.T) * (hidden > 0)
-                flat = lambda z: z.reshape(-1, z.shape[-1])
-                dw1, dw2 = flat(x).T @ flat(dhidden), flat(hidden).T @ flat(dy)
-                return dhidden @ w1.T, dw1, dw2, flat(dy @ w2.T).sum(axis=0), flat(dy).sum(axis=0)
-            """,
-            "wrong order, as their shapes show. With that mended, this is left: db₁ comes from dhidden before",
         ),
         (
             "rnn_backward",  # beside a result of a wrong shape
@@ -1824,17 +1367,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 return dx, dw_x, dw_h, db
             """,
             "The factor 1 − h_t² multiplies dh_t only",
-        ),
-        (
-            "padding_mask",  # behind a wrong shape
-            """
-            def padding_mask(ids, pad_id):
-                ids = np.array(ids)
-                real = ids != pad_id
-                mask = real[:, np.newaxis, :]
-                return mask
-            """,
-            "With that mended, this is left: `mask` is inverted",
         ),
         (
             "unscaled_attention",  # and not that all weights are the same
@@ -1904,40 +1436,6 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
                 return dq, dk, dv
             """,
             "Wrong: dk, and in other cases dq and dv.",
-        ),
-        (
-            "relative_attention_backward",  # and at no helper with a right value
-            """
-            def _swap(a):
-                return a.swapaxes(-1, -2)
-
-
-            def _softmax_back(d, y):
-                return y * (d - (d * y).sum(-1, keepdims=True))
-
-
-            def _unshift(dy):
-                T, S = dy.shape[-2:]
-                lead = dy.shape[:-2]
-                flat = np.concatenate([np.zeros(lead + (T,), dy.dtype), dy.reshape(lead + (T * S,))], axis=-1)
-                return flat.reshape(lead + (T, S + 1))[..., 1:]
-
-
-            def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
-                B, H, T, K = q.shape
-                S = k.shape[2]
-                u = content_bias.reshape(1, H, 1, K)
-                w = position_bias.reshape(1, H, 1, K)
-                d_v = _swap(weights) @ dout
-                d_s = _softmax_back(dout @ _swap(v), weights) / np.sqrt(K).astype(q.dtype)
-                d_dist = _unshift(d_s)
-                content = d_s @ k
-                distance = d_dist @ r
-                d_k = _swap(d_s) @ q
-                d_r = (_swap(d_dist) @ (q + u)).sum(axis=0)
-                return content + distance, d_k, d_v, d_r, content.sum((0, 2)), distance.sum((0, 2))
-            """,
-            "Look at line 28: d_k = _swap(d_s) @ q",
         ),
     ],
 )

@@ -1,6 +1,5 @@
 """`plot pe`, `wavelengths`, `bias`, `mask` and `saturation`: positions, masks, scores."""
 
-from ...support.checks import check_at_least
 from . import model, number, picture
 
 ENCODING = number("--length", "positions", 50), number("--d-model", "features", 64)
@@ -47,6 +46,7 @@ def draw_bias(args):
 def draw_mask(args):
     from ... import plots
     from ...masks import causal_mask, window_mask
+    from ...support.checks import check_at_least
 
     check_at_least("--length", args.length, 1)
     mask = causal_mask(args.length)

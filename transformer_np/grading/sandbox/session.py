@@ -13,7 +13,7 @@ from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
-from ...homework.judging.attempt import Crash
+from ...homework.judging.crash import Crash
 from ...homework.loading import MOST_TRIED
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, Late, NotStarted

@@ -23,7 +23,9 @@ from types import SimpleNamespace
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
-from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, make_numpy_safe, no_input
+from ...homework.guard import make_numpy_safe, no_input
+from ...homework.judging.attempt import Attempt, attempt_with, copies
+from ...homework.judging.crash import Crash, crash_of
 from ...homework.loading import MOST_TRIED, execute, ranked
 from ...homework.standins import give_exit, stand_in, unchecked  # noqa: F401 - `given` takes two of them from there
 from . import given, limits

@@ -1,15 +1,9 @@
 """One call of an answer: its output, or its failure."""
 
-import builtins
 import copy
-import os
 import random
-import re
 import sys
-import sysconfig
-import traceback
 import warnings
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from dis import get_instructions
 from functools import cache
@@ -20,54 +14,10 @@ from types import NoneType
 import numpy as np
 
 from ..exercise import call
-from .syntax import handed_over, strange_slice
+from .crash import Crash, crash_of, crash_of_trial
 
-_LIBRARY = Path(__file__).parents[2]
-_PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_PYTHON = (sysconfig.get_path("stdlib"), Path(traceback.__file__).parent)  # the second is a .zip file in a browser
-_NUMPY, _SHEETS = str(Path(np.__file__).parent), f"{Path(__file__).parents[1] / 'sheets'}{os.sep}"
-_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
-_NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
+_NUMPY = str(Path(np.__file__).parent)
 USUAL_WORK, OF_A_CALL = 1000, 60
-MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
-files_of_the_teacher = set()  # with exercises
-
-
-@dataclass(frozen=True)
-class Crash:
-    """An exception that an answer raised.
-
-    kind: its class, "ValueError"; text: its message
-    where: the student's innermost function, "" for the answer itself
-    trace: the student's lines of the traceback, as Python prints them
-    advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
-    empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or `x[: T - n]` with n > T, or ""
-    misplaced: a sentence on an argument that the student hands over in the place of another, or ""
-    operation: what raised it in the answer's own code, "@", "[]" or "call", or ""
-    """
-
-    kind: str
-    text: str
-    where: str
-    trace: str
-    advice: str = ""
-    empty: str = ""
-    misplaced: str = ""
-    operation: str = ""
-
-    @property
-    def not_started(self):
-        return self.kind == "NotImplementedError" and not self.advice
-
-    def is_like(self, other):
-        """Whether another exception is of the same kind, from the same operation, with the same message but for its
-        numbers; NumPy says the same of any two shapes that do not fit, so there these count too."""
-        numbers = [sorted(re.findall(r"\d+", crash.text)) for crash in (self, other)]
-        return (
-            (self.kind, self.operation) == (other.kind, other.operation)
-            and re.sub(r"[\d(), ]+", " ", self.text) == re.sub(r"[\d(), ]+", " ", other.text)
-            and (self.kind != "ValueError" or numbers[0] == numbers[1])
-        )
 
 
 @dataclass(frozen=True)
@@ -130,7 +80,7 @@ def attempt_with(exercise, answer, arguments, options, is_trial=False):
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
         if is_trial:
-            return Attempt(crash=Crash(*_kind_and_text(error), "", "", operation=_operation_of(error)))
+            return Attempt(crash=crash_of_trial(error))
         return Attempt(crash=crash_of(error, exercise, answer))
     if is_trial:
         return Attempt(output, shares=shares)
@@ -208,100 +158,6 @@ def _parameters(function):
     return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
-def no_input(prompt=""):
-    """In place of `input`."""
-    raise RuntimeError("input() is not possible: nobody types while an answer is checked")
-
-
-UNSET = 77  # stands for what the memory holds
-_MAKERS = ((np, "empty"), (np, "empty_like"), (np.lib.stride_tricks, "as_strided"))
-
-
-def _always_same(make):
-    """A function that makes an array without setting it, with the same numbers in it every time."""
-
-    def made(*args, **options):
-        array = make(*args, **options)
-        if array.dtype != object:
-            array[...] = UNSET
-        return array
-
-    return made
-
-
-def _inside(as_strided):
-    """as_strided, which raises ValueError if the view would reach outside of the memory of its array: Python could end,
-    and other arrays change."""
-
-    def viewed(x, *args, **options):
-        view, memory = as_strided(x, *args, **options), np.asarray(x)
-        while isinstance(memory.base, np.ndarray):
-            memory = memory.base
-        (first, last), (begin, end) = map(np.lib.array_utils.byte_bounds, (view, memory))
-        if view.size and not begin <= first <= last <= end:
-            raise ValueError("the view of as_strided reaches outside of its array")
-        return view
-
-    return viewed
-
-
-SAFE = {  # {function of NumPy: what stands for it while an answer runs}
-    make: (_inside if name == "as_strided" else _always_same)(make)
-    for make, name in ((getattr(module, name), name) for module, name in _MAKERS)
-}
-
-
-def make_numpy_safe():
-    """Replace the functions that read or write any memory. Returns a function that undoes it."""
-    before = [(module, name, getattr(module, name)) for module, name in _MAKERS]
-    for module, name, make in before:
-        setattr(module, name, SAFE.get(make, make))
-    return lambda: [setattr(*item) for item in before]
-
-
-@contextmanager
-def safe_numpy():
-    undo = make_numpy_safe()
-    try:
-        yield
-    finally:
-        undo()
-
-
-@contextmanager
-def unheard():
-    """Inside the block, what is printed or written to sys.stdout goes nowhere."""
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        yield
-
-
-@contextmanager
-def guarded():
-    """Undo afterwards what an answer may change in this process: NumPy and the library's functions (np.exp = …), the
-    global random numbers, the folder, the limit of recursion, the output. Inside the block, input() raises."""
-    functional = sys.modules.get(f"{_LIBRARY.name}.functional", np)  # not loaded by a worker of the grader
-    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
-    numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
-    folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
-    builtins.input = no_input
-    try:
-        with safe_numpy():
-            yield
-    finally:
-        for module, members in before.items():
-            for name, member in members.items():
-                if vars(module).get(name) is not member:
-                    setattr(module, name, member)
-        random.setstate(numbers)
-        np.random.set_state(keys)  # noqa: NPY002
-        os.chdir(folder)
-        sys.setrecursionlimit(depth)
-        sys.stdout, builtins.input = out, read
-
-
-# --- answers that are not written yet ---------------------------------------------------------------------------------
-
-
 def unwritten(answer, parts=()):
     """The name of the function or required method whose body is empty (a docstring, `pass` or `...`), or None."""
     if isinstance(answer, type):
@@ -314,143 +170,7 @@ def unwritten(answer, parts=()):
     return function.__name__ if does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else None
 
 
-# --- answers that raise -----------------------------------------------------------------------------------------------
-
-
-def crash_of(error, exercise=None, answer=None):
-    """An exception as a Crash, with only the student's lines."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
-    lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
-    kind, text = _kind_and_text(error)
-    if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
-        lines = "".join(traceback.format_exception_only(error)[:-1])
-        text = error.msg
-    advice = ""
-    if isinstance(error, TypeError) and not frames and exercise is not None:
-        advice = _parameters_that_do_not_fit(exercise, answer)
-    if isinstance(error, NotImplementedError) and _is_begun(error):
-        advice = "The answer is begun, but this line says that a part of it is not written yet."
-    where = frames[-1].name if frames else ""
-    where = "" if where == getattr(answer, "__name__", None) else where
-    empty = ""
-    if isinstance(error, ValueError | IndexError | TypeError | ZeroDivisionError):  # of shapes; else nothing is parsed
-        empty = next((_about_slice(*running) for running in _running(error)), "")
-    misplaced = ""
-    if refused := re.match(r"(?:\w+: )?(\w+) must (?:be|lie)", text):  # what the library's functions say
-        misplaced = next((_about_place(*running, refused[1]) for running in _running(error)), "")
-    lines = lines[:MOST_TEXT].rstrip()
-    return Crash(kind, text[:MOST_TEXT], where, lines, advice, empty, misplaced, _operation_of(error))
-
-
-def _operation_of(error):
-    """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
-    another instruction of Python, or "call"."""
-    innermost, entry = None, error.__traceback__
-    while entry is not None:
-        file = entry.tb_frame.f_code.co_filename
-        is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
-        innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
-        entry = entry.tb_next
-    instructions = get_instructions(innermost.tb_frame.f_code) if innermost else ()
-    running = next((i for i in instructions if i.offset == innermost.tb_lasti), None)
-    if running is None:
-        return ""
-    is_call = running.opname.startswith(("CALL", "PRECALL"))  # 3.11 has the second
-    return "call" if is_call else running.argrepr or running.opname
-
-
-def _about_slice(frame, line):
-    """A sentence on a slice such as `x[:-n]` with n = 0 in a running function, or ""."""
-    piece, end, number = strange_slice(frame, line) or ("", "", 0)
-    if number:
-        return f"In `{piece}`, {end} is {number} in this call, and a negative end counts from the end: 0 is the least."
-    return piece and f"`{piece}` is empty in this call: {end} is 0, and `:-0` means `:0`. Count the end from the front."
-
-
-def _about_place(frame, line, parameter):
-    """A sentence on what a call in a running function hands over as a parameter that is refused, or ""."""
-    value, call, names = handed_over(frame, line, parameter) or ("", "", ())
-    if value in names and value != parameter:
-        return (
-            f"`{value}` stands in the place of `{parameter}` here: the parameters are {call}({', '.join(names)}). Hand "
-            f"it over by its name, {value}=…."
-        )
-    return f"`{value}` is handed over as `{parameter}`, and {call} refuses it." if value not in ("", parameter) else ""
-
-
-def _running(error):
-    """The student's functions in which an exception was raised, (frame, line), the innermost first."""
-    frames = [*traceback.walk_tb(error.__traceback__)][::-1]
-    return [(frame, line) for frame, line in frames if is_students(frame.f_code.co_filename)]
-
-
-def warn_of(error, name):
-    """Warn of an exception that no line of a student's has raised: the explanation of an answer has a bug."""
-    if not _running(error):
-        said = (
-            f"{name}: the search for the mistake ended with {_kind_and_text(error)}. Please report it with the answer."
-        )
-        warnings.warn(said, RuntimeWarning, stacklevel=2)
-
-
-def _is_begun(error):
-    """Whether the student's function that raises does anything else."""
-    code = next((frame.f_code for frame, _ in _running(error)), None)
-    return bool(code) and (
-        set(code.co_names) > {"NotImplementedError"} or code.co_nlocals > code.co_argcount + code.co_kwonlyargcount
-    )
-
-
-def _kind_and_text(error):
-    kind = type(error).__name__
-    if isinstance(error, SystemExit):
-        return kind, "it ended the program (exit, quit or sys.exit)"
-    try:
-        text = str(error)[:MOST_TEXT].strip()
-    except Exception as second:
-        text = f"its text cannot be shown: str() of it raises {type(second).__name__}"
-    return kind, f"there is no {text}" if isinstance(error, KeyError) else text
-
-
-def _parameters_that_do_not_fit(exercise, answer):
-    """A sentence on the difference between the answer's parameters and the exercise's, or ""."""
-    pairs = [(exercise.reference, answer)]
-    if isinstance(answer, type):
-        pairs = [(getattr(exercise.reference, n), getattr(answer, n, None)) for n in ("__init__", *exercise.parts)]
-    for wanted, given in pairs:
-        try:
-            wanted, given = signature(wanted).parameters, signature(given).parameters
-        except (TypeError, ValueError):  # missing, or not written in Python
-            continue
-        if [p.kind for p in given.values() if p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]:
-            continue
-        both = f"The answer has the parameters ({_listed(given)}), but the exercise has ({_listed(wanted)})."
-        missing = [name for name in wanted if name not in given]
-        optional = [name for name in missing if wanted[name].default is not Parameter.empty]
-        if len(given) < len(wanted) and missing and missing == optional:
-            names = " and ".join(f"`{name}`" for name in missing)
-            return f"The answer has no optional parameter {names}. {both}"
-        if list(given) != list(wanted):
-            return both
-    return ""
-
-
-def _listed(parameters):
-    return ", ".join(str(parameter) for parameter in parameters.values())
-
-
-def is_installed(filename):
-    """Whether code is in a file of the library, of Python or of an installed package, and not made by rewriting one."""
-    return filename.startswith(_NOT_THE_STUDENT) and filename.endswith(".py")
-
-
-def is_students(filename):
-    """Whether a file is the student's: not part of the library, of Python, of an installed package, nor a teacher's."""
-    of_teacher = filename.removesuffix(", rewritten") in files_of_the_teacher
-    return not of_teacher and not filename.startswith(_NOT_THE_STUDENT) and not filename.endswith(".pyx")
-
-
-# --- answers that return ----------------------------------------------------------------------------------------------
+# --- what is returned ----------------------------------------------------------------------------------------------
 
 
 def _as_it_is_now(output, made=None):

@@ -6,6 +6,8 @@ answer has otherwise. A gradient of a wrong forward pass follows from it, and pr
 """
 
 import re
+import warnings
+from contextlib import contextmanager
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +19,14 @@ from .hypothesis import listed
 NOTHING = -1
 CHANCE = ("NaN everywhere", "all zeros", "the same number everywhere")  # what many mistakes make
 _OF_EVERY_CALL = re.compile(r"\b(always|never|every call|not used|does not use|ignored?|wherever)\b")
+
+
+@contextmanager
+def unwarned():
+    """Inside the block, no warning is raised or shown: wrong numbers overflow."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Cells:

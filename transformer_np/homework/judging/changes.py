@@ -5,7 +5,8 @@ import sys
 import numpy as np
 
 from ..exercise import call
-from .attempt import attempt_with, copies, is_students
+from ..guard import is_students
+from .attempt import attempt_with, copies
 
 MOST_EVENTS = 5_000  # lines that run
 

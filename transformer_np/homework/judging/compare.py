@@ -5,7 +5,6 @@ import numpy as np
 from .words import listed
 
 TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use float32 and any order of operations
-NOTHING = "It returned None. Is there a `return` on every way through it?"
 FLOOR = 1e-3  # stands for the largest number of an array of zeros
 
 
@@ -18,7 +17,7 @@ def results_and_problem(exercise, case, output):
             with np.errstate(all="ignore"):  # it may compute with NaN
                 values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError):
-            return None, _must_return(names, output) if output is not None else NOTHING
+            return None, _must_return(names, output)
     elif len(results) == 1:
         values = (output,)
     elif not isinstance(output, tuple | list) or len(output) != len(results):

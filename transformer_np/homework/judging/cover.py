@@ -14,7 +14,6 @@ from .compare import close
 
 MOST = 4  # hypotheses; readers stop after about four texts
 PAIRS = 150  # of 0.1 to 4 ms each
-FEW_LABELS = 3  # of other cases, if little work is left
 STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -27,7 +26,7 @@ class Cover:
 
     def __init__(self, cells, place=None, is_alone=False):
         self.cells, self._allowed = cells, None
-        self.is_one = is_alone or (bool(place) and not place.also)
+        self.is_one = is_alone or (bool(place) and place.edits == 1)
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)
@@ -76,7 +75,7 @@ class Cover:
                 left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))} - cells.first
                 telling = self._telling(left)
                 labels = [x for x in cells.labels if any(cell[1] == x for cell in left)]
-                for label in labels if cells.trials.left > 0 else labels[:FEW_LABELS]:
+                for label in labels:
                     gains = self._gains(picked, new, left, {cell for cell in left if cell[1] == label})
                     gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
                     if gains:

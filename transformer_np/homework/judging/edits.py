@@ -14,7 +14,8 @@ from .syntax import Names, counts, expression, is_name, is_named_result, is_valu
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
-        "a + b": "a - b; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b", "a / b": "a * b; a // b; a - b",
+        "a + b": "a - b; b - a; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b",
+        "a / b": "a * b; a // b; a - b",
         "a // b": "a / b; a % b", "a % b": "a // b", "a @ b": "a * b", "a ** b": "a * b", "a | b": "a & b",
         "a & b": "a | b", "a and b": "a or b", "a or b": "a and b",
     },
@@ -40,7 +41,10 @@ _AROUND = {  # kind: what is often missing around a value x, and what is seldom
     "sign": ("-x", ""), "missing factor": ("x / 2; 2 * x", "1 / x"), "missing term": ("", "x + 1; x - 1"),
     "missing function": ("np.sqrt(x); 1 - x; np.square(x)", "np.exp(x); np.log(x); np.tanh(x); np.abs(x)"),
 }  # fmt: skip
-_AROUND_RESULTS = {"lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)"}
+_AROUND_RESULTS = {
+    "lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)",
+    "transpose": "np.moveaxis(x, -1, 0); np.moveaxis(x, 0, -1); np.swapaxes(x, 1, 2)",
+}  # fmt: skip
 _TURNED, _INVERTED = "np.swapaxes(x, -1, -2)", "~x"
 _LIKE = (
     ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"), ("any", "all"),
@@ -65,7 +69,7 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                order = _order(number, kind, node, parent, new, in_targets, of_shapes)
+                order = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -77,20 +81,28 @@ def edits_of(tree, without=()):
     yield from _moved(tree, without)
 
 
-def _order(number, kind, node, parent, new, in_targets, of_shapes):
+def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
     """When an edit is tried: after those with a smaller number."""
-    counter = node if isinstance(node, ast.AugAssign) else parent
-    if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
+    if _counts_up(node) or _counts_up(parent):
         return 3  # without a counter a mean, for example, is a sum
-    if kind == "operator" and isinstance(getattr(node, "op", None), ast.Div) and not isinstance(new.op, ast.Mult):
-        return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+    if kind == "operator" and isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Div) and not isinstance(new.op, ast.Mult):
+            return 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
+        if any(getattr(part, "value", None) == 1 for part in (node.left, node.right)):
+            return 1.3  # of n - 1, the number is wrong more often
     if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
         return 1.5  # x.shape[-1]: more often it is used where another size belongs
+    if kind == "name" and isinstance(node, ast.Assign) and node.targets[0].id in names.parameters:
+        return 0.5  # the array itself must change
     if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
         return 1.6
     if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
         return 1.2 if isinstance(parent, ast.AugAssign) else 1.8
     return number
+
+
+def _counts_up(node):
+    return isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant)
 
 
 def _same_edit(edit, names):
@@ -281,8 +293,9 @@ def _moved(tree, without):
                 last, at, behind = loop.body[-1], len(loop.body) - 1, lines[i + 1] if i + 1 < len(lines) else None
                 if at > 1 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
                     both = ast.If(ast.Constant(True), [loop, last], [])
-                    after = Edit("indentation", 0.3, loop, parent, field, i, both)
-                    yield Edit("indentation", 0.3, last, loop, "body", at, ast.Pass(), (after,))
+                    order = 3 if _counts_up(last) else 0.3
+                    after = Edit("indentation", order, loop, parent, field, i, both)
+                    yield Edit("indentation", order, last, loop, "body", at, ast.Pass(), (after,))
                 if behind is not None and not isinstance(behind, ast.FunctionDef | ast.Return):
                     both = ast.If(ast.Constant(True), [last, behind], [])
                     inside = Edit("indentation", 0.3, last, loop, "body", at, both)
@@ -350,7 +363,7 @@ def _calls(node, names):
     for parts in _in_other_order(node.args) if function not in ("tile", "repeat", "full") else ():
         yield "order", ast.Call(node.func, parts, node.keywords)  # numbers as sizes would make huge arrays
     passed = {value.id for value in (*node.args, *given.values()) if isinstance(value, ast.Name)}
-    if isinstance(node.func, ast.Attribute) and is_name(node.func.value, "self"):  # a part of a block
+    if ast.unparse(node.func).startswith("self."):  # a part of a block
         for name in names.at(node):
             if name not in passed and name not in ("x", "dout"):
                 for word in (name, *(word for word in ("mask", "cache") if word not in given and word != name)):

@@ -1,11 +1,8 @@
 """What a student is told of the mistakes in a wrong answer: which texts, in which order, and of which cases."""
 
-import warnings
 from dataclasses import dataclass
 
-import numpy as np
-
-from .cells import CHANCE, NOTHING, Cells
+from .cells import CHANCE, NOTHING, Cells, unwarned
 from .cover import MOST, Cover
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
@@ -31,13 +28,12 @@ def explain(trials, found, place=None):
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
     """
-    with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
-        warnings.simplefilter("ignore")
+    with unwarned():
         cells = Cells(trials, found)
         cover = Cover(cells, place)
         told = _Told(cells, cover)
         told.mistakes()
-        told.said += told.rest() if not place or place.also else []
+        told.said += told.rest() if not place or place.edits > 1 else []
         told.crashes()
         told.descriptions()
         if not cover.picked and not place:
@@ -164,15 +160,10 @@ class _Told:
 
 def _says_more(place, cells, cover):
     """Whether the line says more than the texts: of a crash that no mistake explains."""
-    is_rule = place.about.startswith("The results are right")
+    is_rule = any(text.startswith("The results are right") for text in place.about.values())
     return bool(cells.first_failed.tried.crash) and not cover.picked and not is_rule
 
 
 def _about(place):
     """The sentences on a Place, each with its line where there are two."""
-    if not place.also:
-        return [place.about]
-    places = [place]
-    while places[-1].also:
-        places.append(places[-1].also)
-    return [f"Line {part.line}: {part.about}" for part in sorted(places, key=lambda part: part.line) if part.about]
+    return [f"Line {line}: {text}" if place.edits > 1 else text for line, text in place.about.items()]

@@ -10,9 +10,10 @@ from types import CellType, CodeType, FunctionType
 
 import numpy as np
 
+from ..guard import SAFE, is_students
 from ..path import all_exercises
 from ..rewriting import Mistakes
-from .attempt import SAFE, arrays_of, is_students
+from .attempt import arrays_of
 from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from textwrap import fill
 
-from .attempt import warn_of
+from .crash import warn_of
 from .example import smallest_call
 from .explain import Explanation, explain
 from .finding import findings

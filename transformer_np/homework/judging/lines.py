@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from .attempt import guarded, unheard, warn_of
+from ..guard import guarded, unheard
+from .cells import unwarned
+from .crash import warn_of
 from .family import without_huge_arrays
 from .not_finite import first_not_finite
 from .place import INVENTED, Place
@@ -41,52 +41,49 @@ def lines_to_show(trials, pointed, rules, names, of_sheet=()):
         place = None  # which only hides it
     if place and place.kind in INVENTED and len(of_sheet) > 1:
         place = replace(place, repair="")
-        first, shown = place.line, [f"Look at line {place.line}:", place.shown]
+        shown = [_look(place.marks)]
     elif place:
-        first, shown = place.line, _of_place(place, bool(trials.unread), bool(rules and names))
+        what = "the rest" if trials.unread else "the results" if rules and names else "it"
+        shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
     elif pointed.mended:
-        first = pointed.mended[0].line
-        shown = [f"Look at line {part.line}:\n{part.shown}" for part in pointed.mended]
+        first, shown = pointed.mended[0].line, [_look(part.marks) for part in pointed.mended]
     else:
         suspects = _suspects(pointed, names, of_sheet)
         first, shown = suspects[0].node.lineno if suspects else at, [suspect.text for suspect in suspects]
+    first = place.line if place else first
     change = "" if place and place.line == at else change
     return Lines(place, tuple(shown), first, change and f"Line {at} changes it:\n{change}")
+
+
+def _look(marks):
+    return "\n".join([f"Look at line{'s' * (len(marks) > 1)} {listed(map(str, marks))}:", *marks.values()])
+
+
+def _of_place(place, right):
+    """The lines of a Place, with what is proved of them."""
+    if place.before:
+        marks = dict(sorted({**place.before, **place.marks}.items()))
+        return [f"Look at lines {listed(map(str, marks))}, where the first wrong value is made:", *marks.values()]
+    if place.edits == 1:
+        return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
+    if place.edits == len(place.marks) == 2:
+        (one, first), (other, second) = place.marks.items()
+        return [f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second]
+    where = f"line{'s' * (len(place.marks) > 1)} {listed(map(str, place.marks))}"
+    return [f"{('Two', 'Several')[place.edits > 2]} changes in {where} make {right}:", *place.marks.values()]
 
 
 def _suspects(pointed, names, of_sheet):
     """The Suspects to show beside the texts of mistakes, or where NaN first occurs; none that runs under a condition on
     an argument that is not used, for it may be right where it should not run, and none of a method that the student
     need not write."""
-    sides, suspects = pointed.sides, list(pointed.suspects)
+    sides, suspects = pointed.sides, pointed.suspects
     unused = {name.removesuffix(" not used") for name in names}
     try:
         if sides and not suspects:
-            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
+            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), unwarned():
                 suspects = first_not_finite(sides)
     except Exception as error:
         warn_of(error, sides.trials.exercise.name)
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
     return [suspect for suspect in suspects if not (of_sheet and sides.is_given(suspect.node))]
-
-
-def _of_place(place, is_rest, is_part):
-    """The lines of a Place, with what is proved of them. is_rest: whether cases were left out; is_part: whether rules
-    are broken beside"""
-    what = "the rest" if is_rest else "the results" if is_part else "it"
-    right = f"{what} right{' for the lecture' if place.is_core else ''}"
-    if place.before:
-        shown = dict(sorted([*place.before, (place.line, place.shown)]))
-        return [f"Look at lines {listed(map(str, shown))}, where the first wrong value is made:", *shown.values()]
-    if not place.also:
-        return [f"One change in line {place.line} makes {right}:", place.shown]
-    places = [place]
-    while places[-1].also:
-        places.append(places[-1].also)
-    lines = sorted({part.line for part in places})
-    if len(lines) == 2 == len(places):
-        one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
-        return [one, place.shown, other, place.also.shown]
-    where = f"lines {listed(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-    many = ("Two", "Several")[len(places) > 2]
-    return [f"{many} changes in {where} make {right}:", *dict.fromkeys(part.shown for part in places)]

@@ -9,7 +9,6 @@ CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
 SHARED = "copy or view"
 NOT_REFUSED = "does not raise the exception"
-_FROM_RNG = " Draw from `rng` alone."
 
 
 def broken_rules(failed):
@@ -28,7 +27,7 @@ def broken_rules(failed):
     has_rng = bool(failed) and "rng" in signature(failed[0].exercise.reference).parameters
     for name, text in RULES.items():
         if any(name in finding.tried.broken for finding in failed):
-            broken[name] = text if has_rng else text.replace(_FROM_RNG, "")
+            broken[name] = text if has_rng else text.replace(" Draw from `rng` alone.", "")
     shared = next((finding.memory for finding in failed if finding.memory), "")
     if shared and CHANGED not in broken:
         broken[SHARED] = shared

@@ -1,7 +1,6 @@
 """A wrong answer and the right ones, run side by side in the same cases with the values of all their expressions."""
 
 import ast
-import copy
 from functools import cached_property
 from operator import itemgetter
 
@@ -33,13 +32,6 @@ class Sides:
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
-    def with_edit(self):
-        """The same with the trees of the answer as they are now."""
-        sides = copy.copy(self)
-        sides.own = Traced(self.trials, self.family, MOST_VALUES)
-        sides._own, sides._when, sides._fine = {}, {}, {}
-        return sides
-
     @cached_property
     def one_of_each_label(self):
         """The numbers of the first failed cases of each label."""
@@ -62,7 +54,8 @@ class Sides:
         for outer in around:
             if node in ast.walk(outer.test) and not isinstance(node, ast.stmt) and _is_truth(node, outer.test):
                 return outer.test
-        if isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool):
+        is_shape = self.found[self.failed[0]].outcome == "wrong shape"  # which no condition decides
+        if isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool) and not is_shape:
             around = [n for n in around if isinstance(n, ast.If) and node in ast.walk(n)]
             return max(around, key=lambda n: n.lineno).test if around else node
         return node
@@ -73,20 +66,45 @@ class Sides:
         return {name.id for n in around for name in ast.walk(n.test) if isinstance(name, ast.Name)}
 
     def is_shared(self, node):
-        """Whether a node is in a helper of the student's that several places call."""
-        function = getattr(self.scope.get(node), "name", "")
-        calls = (n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call))
-        is_helper = function not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
-        return is_helper and sum(name_of(n.func) == function for n in calls) > 1
+        """Whether a node is in a helper or a lambda of the student's that several places call."""
+        lambdas = (s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.value, ast.Lambda))
+        short = next((s for s in lambdas if node in ast.walk(s)), None)
+        name = ast.unparse(short.targets[0]) if short else getattr(self.scope.get(node), "name", "")
+        is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
+        return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
 
-    def returned_as(self, traced, i):
-        """The expressions that a function returns as a result."""
+    def calls_own(self, node, number):
+        """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
+        there."""
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in self._functions]
+        return any(n not in self.fine_in(number, False) for n in calls)
+
+    def is_used_rightly(self, node, number):
+        """Whether what is right is computed from the variable that a statement writes."""
+        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
+        if line is None or not isinstance(line.targets[0], ast.Name):
+            return False
+        fine, name = self.fine_in(number, False), line.targets[0].id
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
+        values += self.returned_as(self.own)
+        parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
+        names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
+        return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
+
+    @cached_property
+    def _calls(self):
+        return [n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call)]
+
+    @cached_property
+    def _functions(self):
+        """The names of methods and inner functions."""
+        return {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
+
+    def returned_as(self, traced):
+        """The expressions that a function returns."""
         tree = next(iter(traced.family.trees.values()))
-        for node in ast.walk(tree) if isinstance(tree, ast.FunctionDef) else ():
-            if isinstance(node, ast.Return) and node.value:
-                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                is_each = len(values) == len(self.trials.exercise.results)
-                yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
+        values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value]
+        return [part for value in values for part in getattr(value, "elts", [value])]
 
     def values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
@@ -119,8 +137,28 @@ class Sides:
         if (number, shape) not in self._fine:
             own, known = self.values(number)[0], self.known_in(number, shape)
             fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+            fine -= {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
             self._fine[number, shape] = fine
         return self._fine[number, shape]
+
+    @cached_property
+    def _sums(self):
+        """The nodes behind a loop that read a variable which the loop changes."""
+        loops = [n for n in self.scope if isinstance(n, ast.For | ast.While)]
+        inside = {n for loop in loops for n in ast.walk(loop)}
+        written = {name for (_, name), some in self.stores.items() if any(s in inside for s in some)}
+        reads = (n for n in self.scope if isinstance(n, ast.Name) and n.id in written and n not in inside)
+        return {n for n in reads if isinstance(n.ctx, ast.Load)}
+
+    def _at_the_end(self, number):
+        """The values that right answers have outside of loops: what a loop adds up is right at its end only."""
+        if (number, "end") not in self._known:
+            trees = [tree for traced in self.right for tree in traced.family.trees.values()]
+            loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
+            inside = {n for loop in loops for n in ast.walk(loop)}
+            right = (values for values, nodes in self._values_of_right(number) if nodes - inside)
+            self._known[number, "end"] = Known(flat(value, False) for values in right for value in values)
+        return self._known[number, "end"]
 
     def known_in(self, number, shape):
         """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""

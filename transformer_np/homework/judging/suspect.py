@@ -15,7 +15,7 @@ from .compare import close
 from .family import family_with
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new
 from .traced import Traced, kept
-from .values import Known, alike, flat, is_array, is_data
+from .values import Known, alike, flat, is_array, is_data, is_filled
 from .words import listed
 
 MOST = 2  # places to look at
@@ -52,24 +52,33 @@ def suspects_of(sides, names=()):
     """At most two Suspects: where the values of listed mistakes are made, or else where other values make it right."""
     if not sides.is_possible:
         return []
-    made = _made(sides, names) if names and sides.trials.compatible(names) else []
-    proven = _proven(sides) if not made or len(names) == 1 else []
+    made = [[place] for place in _made(sides, names)] if names and sides.trials.compatible(names) else []
+    proven = _proven(sides, not names) if not made or len(names) == 1 else []
     both = [place for place in made if place[-1].lineno in {part.lineno for other in proven for part in other}]
-    chosen = both or made[: len(names)] or proven
+    chosen = (both or made)[: len(names)] or proven or _sole(sides)
     found = {}
     for places in chosen:
-        if not any(map(sides.is_shared, places)):
+        first = sides.failed[0]
+        is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
+        if not is_elsewhere and not (names and sides.is_used_rightly(places[-1], first)):
             suspect = Suspect.of(sides, places)
             found.setdefault(suspect.lines, suspect)
     return list(found.values())[:MOST]
 
 
+def _sole(sides):
+    """[[the only statement of the answer]], if it has one only."""
+    body = [s for s in getattr(next(iter(sides.family.trees.values())), "body", ()) if not _is_text(s)]
+    return [body] if len(body) == 1 and isinstance(body[0], ast.Return) else []
+
+
 # --- values that are put in place of others ---------------------------------------------------------------------------
 
 
-def _proven(sides):
-    """The places, as lists of statements and expressions, for the results that are wrong."""
-    search, places = _Replaced(sides), {}
+def _proven(sides, with_late):
+    """The places, as lists of statements and expressions, for the results that are wrong. with_late: also those that
+    read what is wrong"""
+    search, places = _Replaced(sides, with_late), {}
     for i in range(len(sides.trials.exercise.results)):
         failed = [n for n in search.failed if sides.found[n].wrong is None or i in sides.found[n].wrong]
         place = search.place(i, failed) if failed else None
@@ -79,8 +88,8 @@ def _proven(sides):
 
 
 class _Replaced:
-    def __init__(self, sides):
-        self.sides, self.found = sides, sides.found
+    def __init__(self, sides, with_late):
+        self.sides, self.found, self.with_late = sides, sides.found, with_late
         self.left = max(20, WORK // sides.work)
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -91,12 +100,19 @@ class _Replaced:
         own, right = sides.values(first)
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
+        returned = sides.returned_as(sides.own)
+        if 1 < len(returned) == len(self.found[first].expected) and returned[i] in fine:
+            return [returned[i]]  # which is right for something else
         candidates = []
         for node, values in own.items():
             if node not in fine and len(values) < MOST_VALUES and all(map(is_data, values)):
                 if not is_new(node, values):
-                    inputs = inputs_of(sides.written_at(node, first, fine, shape), own)
-                    candidates.append((not all(n in fine for n in inputs), node))
+                    place = sides.written_at(node, first, fine, shape)
+                    names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
+                    names = [n for n in names if (sides.scope.get(n), n.id) in sides.stores]
+                    counted = [n for n in names if all(type(value) is int for value in own[n])]
+                    late = not all(n in fine for n in (*inputs_of(place, own), *counted))
+                    candidates += [(late, node)] if self.with_late or not late else []
         for late, node in sorted(candidates, key=lambda candidate: candidate[0]):  # the first wrong values come first
             for values, origins in alike(own[node], right, shape):
                 if self.left <= 0:
@@ -150,15 +166,32 @@ def _made(sides, names):
     family = family_with(sides.trials.exercise, names)
     if family is None:
         return []
-    mistaken, places = Traced(sides.trials, family, MOST_VALUES), []
+    usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
+    changed = {node for node in _expressions(family) if ast.unparse(node) not in usual}
+    mistaken = Traced(sides.trials, family, MOST_VALUES)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
     for find in (partial(_with_values, shape=True), partial(_with_values, shape=False), _with_numbers):
-        for number in cases if not places else ():
+        found = []
+        for number in cases:
             mistaken.results(number)
             sides.trials.left -= sides.work
-            places += find(sides, number, mistaken.of)
-    own = {place[-1].lineno: place for place in sorted(places, key=lambda place: -place[-1].lineno)}
-    return [own[line] for line in sorted(own)]
+            known, of = sides.known_in(number, False), mistaken.of
+            roots = (n for n in changed if n in of and _is_made_of(n, of, known))
+            found.append(find(sides, number, {node: of[node] for node in roots}))
+        if any(found):  # in a case of one row a mean over the rows, for example, is no mistake yet
+            return min(filter(None, found), key=lambda places: places[0].lineno)
+    return []
+
+
+def _expressions(family):
+    nodes = (n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.expr))
+    return [n for n in nodes if not isinstance(n, ast.Name | ast.Attribute)]
+
+
+def _is_made_of(node, own, known):
+    """Whether all that a node reads is right, or a new array."""
+    values = [value for n in inputs_of(node, own) for value in own[n]]
+    return all(is_filled([v]) or (is_data(v) and known.has(flat(v, False))) for v in values)
 
 
 def _with_values(sides, number, of, shape):
@@ -185,21 +218,22 @@ def _with_numbers(sides, number, of):
 
 
 def _first(sides, number, nodes, fine, shape):
-    """[the places of those of some nodes that compute from right values only]"""
+    """The places of those of some nodes that compute from right values only, in the order of their lines."""
     own, places = sides.values(number)[0], {}
     for node in nodes:
         place = node
         if isinstance(node, ast.Name | ast.Attribute):
             place = sides.written_at(node, number, fine, shape)
         inputs = inputs_of(place, own)
-        if not isinstance(place, ast.Name | ast.Attribute) and all(n in fine for n in inputs):
-            places.setdefault(place, [place])
-    inside = {part for place in places for part in ast.walk(place) if part is not place}
-    return [place for node, place in places.items() if node not in inside or not _is_statement_of(node, places)]
+        is_made = not isinstance(place, ast.Name | ast.Attribute) and not is_empty(getattr(place, "value", place))
+        if is_made and all(n in fine for n in inputs):
+            places[place] = None
+    inner = [place for place in places if not ({*ast.walk(place)} - {place}) & {*places}]
+    return sorted(inner, key=lambda place: place.lineno)
 
 
-def _is_statement_of(node, places):
-    return any(isinstance(other, ast.stmt) and node in ast.walk(other) for other in places if other is not node)
+def _is_text(statement):
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _tells(node, value):

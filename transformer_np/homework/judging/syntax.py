@@ -1,8 +1,6 @@
 """Reading a syntax tree: where an edit may be made, and which names it may use."""
 
 import ast
-from inspect import getsource, signature
-from textwrap import dedent
 
 STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
 
@@ -144,92 +142,3 @@ def is_value(node, parent, field):
     return not (
         is_name(node, "self") or is_name(node, "np") or (isinstance(node, ast.Attribute) and node.attr == "shape")
     )
-
-
-def lines_behind(family, wrong):
-    """{line of an assignment: 0, 1 or 9} for a function that returns several results: whether only results of these
-    numbers are computed from it, some of them, or none."""
-    tree = next(iter(family.trees.values()))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not tree]
-    inner = {n for function in functions for n in ast.walk(function)}
-    returned = [n.value.elts for n in ast.walk(tree) if isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple)]
-    returned = [elements for elements in returned if not inner & {*elements}]
-    if not isinstance(tree, ast.FunctionDef) or not returned or max(wrong) >= min(map(len, returned)):
-        return {}
-    lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AugAssign)]
-    written = [(_names_in(n, ast.Store), _names_in(n, ast.Load), n.lineno) for n in lines]
-    written += [({function.name}, _names_in(function, ast.Load), function.lineno) for function in functions]
-
-    def behind(numbers):
-        names = set().union(*(_names_in(returned[-1][i], ast.Load) for i in numbers))
-        while more := {name for stored, read, _ in written if stored & names for name in read} - names:
-            names |= more
-        return names
-
-    of_wrong, of_right = behind(wrong), behind(set(range(len(returned[-1]))) - wrong)
-    return {line: 9 if not stored & of_wrong else int(bool(stored & of_right)) for stored, _, line in written}
-
-
-def _names_in(node, kind):
-    """The names that a node reads, or writes; `x[i] = …` writes into x and reads it."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, kind)}
-    if kind is ast.Store:
-        parts = {n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)}
-        names |= {n.value.id for n in parts if isinstance(n.value, ast.Name)}
-    return names
-
-
-def strange_slice(frame, line):
-    """(a slice of a running function, not after a line of it, its end, the number of the end): one such as `x[:-n]`
-    with n = 0, or `x[: T - n]` with n > T; None if there is none."""
-    nodes, line = _code_of(frame, line)
-    for node in nodes:
-        if isinstance(node, ast.Subscript) and node.lineno <= line:
-            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-                end = part.upper if isinstance(part, ast.Slice) and part.lower is None else None
-                if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _number(end.operand, frame) == 0:
-                    return ast.unparse(node), ast.unparse(end.operand), 0
-                if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Sub) and (_number(end, frame) or 0) < 0:
-                    return ast.unparse(node), ast.unparse(end), _number(end, frame)
-    return None
-
-
-def handed_over(frame, line, parameter):
-    """(code of the argument, function, its parameters) of a call in a line of a running function that hands something
-    over as this parameter, or None."""
-    nodes, line = _code_of(frame, line)
-    for node in nodes:
-        if isinstance(node, ast.Call) and node.lineno <= line <= node.end_lineno:
-            try:
-                function = eval(ast.unparse(node.func), frame.f_globals, frame.f_locals)
-                names = [*signature(getattr(function, "forward", function)).parameters]
-            except Exception:  # it is no function, or a part of it has no value
-                continue
-            given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-            if parameter in given:
-                return ast.unparse(given[parameter]), ast.unparse(node.func), names
-    return None
-
-
-def _code_of(frame, line):
-    """The nodes of a running function's code, [] if it cannot be read, and the number of a line of the file in it."""
-    try:
-        nodes = [*ast.walk(ast.parse(dedent(getsource(frame.f_code))))]
-    except (OSError, SyntaxError):
-        nodes = []
-    return nodes, line - frame.f_code.co_firstlineno + 1
-
-
-def _number(node, frame):
-    """The number that a sum or product of variables is in a running function, or None."""
-    space = {name: value for name, value in frame.f_locals.items() if type(value) is int}
-    known = (ast.BinOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Load)
-    parts = [*ast.walk(node)]
-    if isinstance(node, ast.Constant) or not all(
-        isinstance(n, known) or getattr(n, "id", None) in space for n in parts
-    ):
-        return None
-    try:
-        return eval(ast.unparse(node), {"__builtins__": {}}, space)
-    except (ArithmeticError, TypeError):  # such as n // 0, or a text in it
-        return None

@@ -1,24 +1,24 @@
-"""What a change of code adds and takes away, whatever the variables are called."""
+"""What a change of code adds and takes away: operators, numbers, names."""
 
 import ast
 from collections import Counter
 
-from .attempt import argument_names
 from .family import family_with
 
 _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
 def undone_by(trials, named):
-    """The tokens that undo some mistakes in a right answer, {token: how many more}."""
+    """The tokens that undo some mistakes in a right answer, {token: how many more}; None of no mistakes."""
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
+    listed = listed if trials.compatible(listed) else []
     ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
     right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
-    undone, names = Counter(ignored), {*argument_names(trials.exercise)}
+    undone = Counter(ignored)
     for family, sign in ((right, 1), (wrong, -1)) if listed and right and wrong else ():
         for tree in family.trees.values():
-            _count(undone, tree, sign, names)
-    return Counter({token: n for token, n in undone.items() if n})
+            _count(undone, tree, sign)
+    return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
 
 
 def change_of(edit):
@@ -30,8 +30,7 @@ def change_of(edit):
     return change
 
 
-def _count(tokens, tree, sign, names=None):
-    """Count the tokens of a tree; names: of the variables that count, None for all"""
+def _count(tokens, tree, sign):
     for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
         if isinstance(node, _OPERATORS):
             tokens[type(node)] += sign
@@ -39,5 +38,5 @@ def _count(tokens, tree, sign, names=None):
             tokens[repr(node.value)] += sign
         elif isinstance(node, ast.Attribute | ast.keyword):
             tokens[getattr(node, "attr", None) or node.arg] += sign
-        elif isinstance(node, ast.Name) and (names is None or node.id in names):
+        elif isinstance(node, ast.Name):
             tokens[node.id] += sign

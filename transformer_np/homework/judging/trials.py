@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .attempt import Attempt, attempt, crash_of, work_of
+from .attempt import Attempt, attempt, work_of
 from .compare import results_and_problem
+from .crash import crash_of
 from .ignored import ignored_arguments
 
 FEWEST = 40  # trials of a search
@@ -66,16 +67,6 @@ class Trials:
     def most(self, trials):
         """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
         return min(trials, max(FEWEST, self.left // (self._work + self.OF_A_VARIANT)))
-
-    @property
-    def beside(self):
-        """The work that may be done beside trying every known mistake, in two calls each."""
-        return max(0, self.left - len(self.exercise.mistakes) * (2 * self._work + self.OF_A_VARIANT))
-
-    @property
-    def least(self):
-        """The work that one more search must leave; any may make a few trials."""
-        return min(0, self.left - FEWEST * self._work)
 
     @cached_property
     def _work(self):

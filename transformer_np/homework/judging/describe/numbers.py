@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
-from ..attempt import UNSET
+from ...guard import UNSET
 from ..compare import close
 from ..words import listed
 from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats, subsets

@@ -40,12 +40,17 @@ def _places(draw):
             if n > 2 and np.any(right[here]):  # 0 is right by chance
                 text = f"Only the {which} entry along {letter} of {name} is right."
                 yield f"only the {which} along {letter} is right", text, ~here
+        for which, here in (("even", at % 2 == 0), ("odd", at % 2 == 1)) if n > 3 else ():
+            text = f"{name} is wrong only at the {which} places along {letter}."
+            yield f"only the {which} places along {letter} are wrong", text, here
     if right.ndim > 1:
         t, s = np.indices(right.shape)[-2:]
         for where, here in (("on", t == s), ("above", s > t), ("below", s < t)):
             yield f"wrong {where} the diagonal only", f"{name} is wrong only {where} the diagonal.", here
     if not draw.is_boolean and draw.actual.dtype != bool:
         yield "not 0 where it must be", f"{name} is wrong only where it must be 0.", draw.wrong & (right == 0)
+        signs = draw.wrong & (np.abs(np.abs(draw.actual) - np.abs(right)) <= 1e-5 * np.abs(right).max(initial=0))
+        yield "some signs wrong", f"{name} is right but for the sign of some numbers.", signs
     for given, array in draw.inputs.items():
         if array.dtype.kind in "iu" and right.ndim == 2 and np.isin(array, range(len(right))).all():
             counts = np.bincount(array.ravel(), minlength=len(right))

@@ -116,7 +116,7 @@ async function check(seed, seconds = course.seconds) {
     const { result, printed, stopped, error } = await python.call(
       "check", name, JSON.stringify(texts, wellFormed), seconds, "tell", seed,
     );
-    const found = result ? { ...result, printed } : { ...failed(name, stopped ?? error), printed: "" };
+    const found = result ? { ...result, printed } : { ...failed(name, stopped, error), printed: "" };
     note(name, texts[name], found);
     if (name === current) show(found);
     return { passed: found.passed, outcome: found.outcome, text: found.text, line: found.line, seed: found.seed ?? null };
@@ -139,10 +139,10 @@ function wellFormed(key, value) {
   return typeof value === "string" ? (value.toWellFormed?.() ?? value) : value;
 }
 
-// What is said if Python was ended: no line is known, because no line of Python was reached any more.
-function failed(name, reason) {
-  const [, advice] = ENDINGS.find(([part]) => reason.includes(part));
-  const text = `${name}: crashed. Python was ended: ${reason}. ${advice}`.trim();
+// What is said without a result: no line is known, because Python was ended or the page's own code has failed.
+function failed(name, stopped, error) {
+  const ended = stopped && `Python was ended: ${stopped}. ${ENDINGS.find(([part]) => stopped.includes(part))[1]}`;
+  const text = `${name}: crashed. ${ended ?? `The page's own code fails, not the answer: ${error}. Report it to the teacher.`}`;
   return { passed: false, outcome: "crashed", text, line: null };
 }
 

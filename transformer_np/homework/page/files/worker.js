@@ -49,11 +49,8 @@ function call({ number, name, values }) {
     if (more) printed += `\n… and ${more.toLocaleString("en")} characters more`;
     self.postMessage({ number, result: JSON.parse(result), printed });
   } catch (error) {
-    if (python._api?.fatal_error || error.pyodide_fatal_error || !(error instanceof python.ffi.PythonError)) {
-      self.postMessage({ fatal: reason(error) });
-    } else {
-      self.postMessage({ number, error: reason(error) });
-    }
+    // another error than one of Python's has ended Python
+    self.postMessage(error instanceof python.ffi.PythonError ? { number, error: reason(error) } : { fatal: reason(error) });
   }
 }
 

@@ -3,11 +3,13 @@
 const NUMBERS = ["layer", "head", "column"];
 function written() {
   const { text, kind, step, show, place: at, fixed, changes, how, steps, masked, lines } = state;
-  const found = { text, at: kind.name, ...Object.fromEntries(NUMBERS.map((name) => [name, state[name] + 1])), step, show };
+  const found = { text: onStage() ? lesson.own : text, at: kind.name, step, show };
+  for (const name of NUMBERS) found[name] = state[name] + 1;
   for (const side of Object.keys(at)) if (Number.isFinite(at[side])) found[side] = at[side] + 1;
-  const more = { lines, fixed, masked, changes, how: how.temperature ? how : "", steps: translates && steps === null ? "" : steps };
-  if (onStage()) Object.assign(found, { text: lesson.own, lesson: JSON.stringify([lesson.at, lesson.step, lesson.answered]) });
-  for (const [name, what] of Object.entries(more)) if (what?.length !== 0 && what !== "") found[name] = typeof what === "string" ? what : JSON.stringify(what, plain);
+  const more = { lines, fixed, masked, changes, how: how.temperature ? how : "", steps: steps ?? "" };
+  if (onStage()) more.lesson = [lesson.at, lesson.step, lesson.answered];
+  for (const [name, what] of Object.entries(more))
+    if (what.length !== 0) found[name] = typeof what === "string" ? what : JSON.stringify(what, plain);
   return `#${new URLSearchParams(found)}`;
 }
 const plain = (_, what) => (what instanceof Float64Array ? Array.from(what, (x) => Number(x.toPrecision(7))) : what);
@@ -44,11 +46,13 @@ function readAddress() {
   Object.assign(state, { kind, layer: within("layer", kind.layers), head: within("head", H), column: within("column", 1e6) });
   Object.assign(state, { step: found.step ?? state.step, show: found.show in SHOWN ? found.show : "value", lines: found.lines ?? "" });
   for (const side of Object.keys(state.place)) state.place[side] = side in found ? within(side, 1e6) : side === "target" ? NEWEST : 0;
-  const ids = (name) => (Array.isArray(list(name)) ? list(name).filter((id) => Number.isInteger(id) && id >= 0 && id < writer.vocabulary.length) : []);
+  const known = (id) => Number.isInteger(id) && id >= 0 && id < writer.vocabulary.length;
+  const ids = (name) => (Array.isArray(list(name)) ? list(name).filter(known) : []);
   Object.assign(state, { fixed: ids("fixed"), masked: fills ? ids("masked").filter((t) => t < state.pieces.length) : [] });
-  const known = (change) => change && (change.kind === undefined || KINDS.some(({ name }) => name === change.kind)) && typeof change.type === "string";
+  const fits = (change) =>
+    typeof change?.type === "string" && (!change.kind || KINDS.some(({ name }) => name === change.kind));
   const vector = (change) => (change.vector ? { ...change, vector: Float64Array.from(change.vector) } : change);
-  state.changes = Array.isArray(list("changes")) ? list("changes").filter(known).map(vector) : [];
+  state.changes = Array.isArray(list("changes")) ? list("changes").filter(fits).map(vector) : [];
   if (typeof list("how") === "object") Object.assign(state.how, list("how"));
   else state.how.temperature = 0;
   state.steps = Number.isInteger(list("steps")) ? Math.min(list("steps"), 200) : translates ? null : state.fixed.length;

@@ -90,13 +90,17 @@ function twins() {
 }
 
 // Do the commands of a lesson. What follows from the text and the changes is computed where a command asks for it.
-function obey(commands) {
+// checks: whether claims are checked  ->  whether all of them hold
+function obey(commands, checks = false) {
   let fresh = false;
   for (const [name, words] of commands) {
-    if (!fresh && ["open", "change", "best", "sgd"].includes(name)) compute();
-    fresh = ["open", "show", "see"].includes(name);
+    const asks = name === "open" ? /target|equal|norm/.test(words) : name === "see" ? checks : ["change", "best", "sgd"].includes(name);
+    if (asks && !fresh) compute();
+    fresh = asks ? ["open", "see"].includes(name) : fresh && ["open", "show", "see"].includes(name);
     COMMANDS[name](words);
+    if (name === "see" && checks && !CLAIMS[words]()) return false;
   }
+  return true;
 }
 function compute() {
   result = finished(decoding(state.changes, state.fixed, result));
@@ -162,30 +166,19 @@ function rehearsed(act) {
   }
 }
 
-// Whether the claims of a step hold.
-function holds({ before, after }) {
-  return rehearsed(() => {
-    for (const command of [...RESET, ...before, ...after]) {
-      obey([command]);
-      if (command[0] !== "see") continue;
-      compute();
-      if (!CLAIMS[command[1]]()) return false;
-    }
-    return true;
-  });
-}
+// Whether the claims of a step hold
+const holds = ({ before, after }) => rehearsed(() => obey([...RESET, ...before, ...after], true));
 
 const FIRST = `${KINDS.at(-1).name} weights layer=1 head=1 row=last column=1`;
 const RESET = [["undo"], ["trained"], ["choose", "greedy"], ["show", "value"], ["product", "none"], ["open", FIRST]];
-const TRIED = 10; // texts for each lesson
+const TRIED = 8; // examples for each lesson
 
 // Find the text that shows most steps of a lesson, and for each other step the first text that shows it. One text at each
 // call of next()  ->  [{ step, text }] of the steps that are shown
 function* rehearsal(at) {
   const { steps, tries } = lessons()[at];
   const mine = lesson.own ?? state.text;
-  const all = [mine, ...tries, ...data.examples, `${mine} ${mine}`];
-  const texts = data.parameters > LARGE ? [mine] : [...all.slice(0, TRIED), all.at(-1)];
+  const texts = data.parameters > LARGE ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
   const first = new Map();
   let best = [];
   for (const text of new Set(texts)) {
@@ -194,7 +187,8 @@ function* rehearsal(at) {
       obey([["text", text]]);
       if (state.text !== text || (text !== mine && state.pieces.some(({ id }) => id === reader.unknown))) return [];
       compute();
-      return steps.filter(holds);
+      const missing = steps.filter((step) => !first.has(step) && holds(step)); // the others only where these are shown
+      return steps.filter((step) => missing.includes(step) || (missing.length && first.has(step) && holds(step)));
     });
     for (const step of held) if (!first.has(step)) first.set(step, text);
     if (held.length > best.length) best = held.map((step) => [step, text]);

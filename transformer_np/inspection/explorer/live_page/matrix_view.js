@@ -23,7 +23,7 @@ function matrixFigure(key, given) {
   const { symbol, matrix, names = {}, axes, picked = {}, pick, hidden = () => false, signed = true } = given;
   const { about, small } = given;
   const size = small
-    ? { w: Math.min(20, (2.5 * small) / matrix.columns), h: Math.min(16, small / matrix.rows), font: 0, written: false }
+    ? { w: Math.min(20, (2.2 * small) / matrix.columns), h: Math.min(16, small / matrix.rows), font: 0, written: false }
     : cellSize(matrix, names, screen.room);
   const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
   const canvas = element("canvas", { class: "matrix" });

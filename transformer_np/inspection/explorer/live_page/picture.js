@@ -28,6 +28,9 @@ const svg = (tag, attributes, ...children) => {
   return made;
 };
 
+const writtenAt = (x, y, text, more = {}) =>
+  svg("text", { x, y, fill: "currentColor", "font-family": "system-ui, sans-serif", ...more }, text);
+
 // Queries at the left, keys at the right, a line for each weight, as strong as it (Vig 2019)
 function linesFigure(heads, rows, keys, row, pick) {
   const { room, staged, unit } = screen;
@@ -37,7 +40,7 @@ function linesFigure(heads, rows, keys, row, pick) {
   const wide = Math.min(room.width, 44 * size);
   const [left, right, y] = [0.32 * wide, 0.68 * wide, (i) => (i + 0.6) * high];
   const text = (x, i, word, anchor, on) =>
-    svg("text", { x, y: y(i) + size / 3, "text-anchor": anchor, "font-size": Math.min(size, high), "font-weight": on ? 700 : 400, fill: "currentColor" }, word);
+    writtenAt(x, y(i) + size / 3, word, { "text-anchor": anchor, "font-size": Math.min(size, high), "font-weight": on ? 700 : 400 });
   const groups = rows.map((word, t) => {
     const lines = heads.flatMap((A, h) =>
       keys.flatMap((_, s) => {
@@ -52,11 +55,15 @@ function linesFigure(heads, rows, keys, row, pick) {
   });
   const [w, h] = [Math.round(wide), Math.round((count + 0.6) * high)];
   const label = "attention as lines from the queries at the left to the keys at the right";
-  const drawing = svg("svg", { class: "lines", width: w, height: h, viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": label, "font-family": "system-ui, sans-serif" });
+  const drawing = svg("svg", { class: "lines", width: w, height: h, viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": label });
   drawing.append(...keys.map((word, s) => text(right, s, word, "start", false)), ...groups);
   drawnLast = { drawing };
-  const names = heads.length > 1 ? heads.map((_, h) => element("span", { class: "head-name" }, svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, fill: HEADS[h % HEADS.length] })), ` head ${h + 1}`)) : [];
-  return element("figure", {}, element("figcaption", {}, "A ", element("small", {}, "query → key; the line is as strong as the weight")), drawing, element("p", { class: "legend" }, ...names));
+  const names = heads.map((_, h) => {
+    const square = { width: 12, height: 12 };
+    return element("span", {}, svg("svg", square, svg("rect", { ...square, fill: HEADS[h % HEADS.length] })), ` head ${h + 1}`);
+  });
+  const caption = element("figcaption", {}, "A ", element("small", {}, "query → key; the line is as strong as the weight"));
+  return element("figure", {}, caption, drawing, element("p", { class: "legend" }, ...(heads.length > 1 ? names : [])));
 }
 
 // The words that a word looks at, as the pointer is on it or it has the focus; or those that look at it
@@ -87,25 +94,35 @@ function listenToWords() {
 function pictureText() {
   const { symbol, matrix, names, axes, hidden, signed, drawing } = drawnLast;
   const serial = (root) => new XMLSerializer().serializeToString(root);
-  if (drawing) return serial(Object.assign(drawing.cloneNode(true)));
+  if (drawing) return serial(drawing);
   const written = matrix.columns <= 24 && matrix.rows <= 40;
   const [w, h, left, top] = [written ? 46 : 10, written ? 24 : 10, 110, 90];
   const largest = signed ? largestOf(matrix.data) : 1;
-  const colour = (x) => between(signed ? [colours.cell, colours[x < 0 ? "below" : "above"]] : VIRIDIS, largest && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0);
-  const label = (x, y, text, more = {}) => svg("text", { x, y, "text-anchor": "middle", fill: "#1a1d21", ...more }, text);
-  const root = svg("svg", { width: left + w * matrix.columns + 10, height: top + h * matrix.rows + 10, "font-family": "sans-serif", "font-size": 12 });
-  root.append(svg("rect", { width: "100%", height: "100%", fill: "#fff" }));
-  root.append(label(8, 18, `${symbol}, ${matrix.rows} × ${matrix.columns}; rows: ${axes.rows}${axes.columns ? `, columns: ${axes.columns}` : ""}`, { "text-anchor": "start", "font-weight": 700 }));
+  const colour = (x) => {
+    const shade = largest && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
+    return between(signed ? [colours.cell, colours[x < 0 ? "below" : "above"]] : VIRIDIS, shade);
+  };
+  const label = (x, y, text, more) => writtenAt(x, y, text, { "text-anchor": "middle", fill: "#1a1d21", "font-size": 12, ...more });
+  const size = { width: left + w * matrix.columns + 10, height: top + h * matrix.rows + 10 };
+  const root = svg("svg", size, svg("rect", { ...size, fill: "#fff" }));
+  const title = `${symbol}, ${matrix.rows} × ${matrix.columns}; rows: ${axes.rows}${axes.columns && `, columns: ${axes.columns}`}`;
+  root.append(label(8, 18, title, { "text-anchor": "start", "font-weight": 700 }));
   for (let i = 0; i < matrix.rows; i++) {
     if (names.rows) root.append(label(left - 6, top + h * (i + 0.5) + 4, names.rows[i], { "text-anchor": "end" }));
     for (let j = 0; j < matrix.columns; j++) {
-      const [x, rgb] = [matrix.at(i, j), hidden(i, j) ? [255, 255, 255] : colour(matrix.at(i, j))];
-      root.append(svg("rect", { x: left + j * w, y: top + i * h, width: w - 1, height: h - 1, fill: `rgb(${rgb.join()})`, stroke: hidden(i, j) ? "#c9ced6" : "none" }));
-      if (written && !hidden(i, j)) root.append(label(left + (j + 0.5) * w, top + (i + 0.5) * h + 4, rounded(x), { fill: isLight(rgb) ? "#000" : "#fff" }));
+      const [x, y, number] = [left + j * w, top + i * h, matrix.at(i, j)];
+      const rgb = hidden(i, j) ? [255, 255, 255] : colour(number);
+      const stroke = hidden(i, j) ? "#c9ced6" : "none";
+      root.append(svg("rect", { x, y, width: w - 1, height: h - 1, fill: `rgb(${rgb.join()})`, stroke }));
+      const fill = isLight(rgb) ? "#000" : "#fff";
+      if (written && !hidden(i, j)) root.append(label(x + w / 2, y + h / 2 + 4, rounded(number), { fill }));
     }
   }
   if (names.columns && written)
-    names.columns.forEach((word, j) => root.append(label(0, 0, word, { "text-anchor": "start", transform: `translate(${left + (j + 0.6) * w},${top - 6}) rotate(-50)` })));
+    names.columns.forEach((word, j) => {
+      const transform = `translate(${left + (j + 0.6) * w},${top - 6}) rotate(-50)`;
+      root.append(label(0, 0, word, { "text-anchor": "start", transform }));
+    });
   return serial(root);
 }
 function savePng() {

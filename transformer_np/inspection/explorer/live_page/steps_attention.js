@@ -26,13 +26,14 @@ function attentionSteps(kind, layer, h) {
   const v = part("v", other, group(h), G, kind.keys, other, "Values: what each word gives");
   const transposed = values("Kᵀ", ofHead(`${p}.k`, group(h)), (matrix) => matrix.transposed);
   const [S, A] = [values("S", ofHead(`${p}.scores`, h)), values("A", ofHead(`${p}.weights`, h))];
-  const masked = (!fills && kind.keys === "target") || state.changes.some(({ type }) => type === "key" || type === "score");
-  const bias = (i, j) => (data.config.slopes ? data.config.slopes[h] * Math.abs(i - j) : 0); // ALiBi
-  const raw = masked && {
-    symbol: "S",
-    raw: true,
-    get: (all) => all[`${p}.q`] && unmasked(q.result.get(all), k.result.get(all), scale, bias),
-    gradient: S.gradient,
+  const masked = (!fills && kind.keys === "target") || state.changes.some(({ type }) => type === "key");
+  const slope = data.config.slopes?.[h] ?? 0; // of ALiBi
+  const raw = masked && { symbol: "S", raw: true, gradient: S.gradient, get: (all) => all[`${p}.q`] && unmasked(all) };
+  // The scores before the mask: those that it leaves, and q kᵀ / √K where it hides
+  const unmasked = (all) => {
+    const [seen, products] = [S.get(all), tiedLinear(q.result.get(all), k.result.get(all))];
+    const distance = (at) => Math.abs(Math.floor(at / seen.columns) - (at % seen.columns));
+    return seen.map((score, at) => (score > -Infinity ? score : products.data[at] / scale - slope * distance(at)));
   };
   const z = values(
     "Z",
@@ -52,6 +53,7 @@ function attentionSteps(kind, layer, h) {
       result: raw || S,
       divide: scale,
       axes: ["query", "key"],
+      note: slope && ` with ALiBi’s bias`,
     },
   );
   const maskStep = {
@@ -66,9 +68,8 @@ function attentionSteps(kind, layer, h) {
     factors: [raw],
     result: S,
     cell: (i, j, all) => {
-      const [before, after] = [raw.get(all).at(i, j), S.get(all).at(i, j)];
-      const why = after === -Infinity ? ": the mask hides this key" : before === after ? "" : `, changed from ${rounded(before)}`;
-      return `${cellName("S", i, j)} = ${rounded(after)}${why}`;
+      const score = S.get(all).at(i, j);
+      return `${cellName("S", i, j)} = ${rounded(score)}${score === -Infinity ? ": the mask hides this key" : ""}`;
     },
   };
   const softmaxCell = (i, j, all) => {
@@ -112,9 +113,4 @@ function attentionSteps(kind, layer, h) {
     },
   );
   return [q, k, v, scores, ...(masked ? [maskStep] : []), softmaxStep, sum, out];
-}
-
-// q kᵀ / scale − bias of one head, before a mask and before changes: q (T, K), k (S, K)  ->  (T, S)
-function unmasked(q, k, scale, bias) {
-  return tiedLinear(q, k).map((x, at) => x / scale - bias(Math.floor(at / k.rows), at % k.rows));
 }

@@ -155,8 +155,6 @@ function drawEquation(step, over) {
       : step.cell(row, column, state.show === "before" ? teacherForced(result, []) : result.values);
   const note = state.show === "value" ? (step.note?.(row, column) ?? "") : "";
   byId("cell").replaceChildren(isolated(rows[row]), ...(keys ? [", ", isolated(keys[column])] : []), ": ", asText, note);
-  measure();
-  screen.room.over = over;
   const figureOf = (part, given) => {
     const matrix = shownMatrix(part);
     if (!matrix) return null;
@@ -173,24 +171,30 @@ function drawEquation(step, over) {
   const sameColumn = (matrix) => shape.columns === matrix.columns && !["→ softmax →", "→ norm →"].includes(sign[0]);
   const small = factors.flatMap((part, i) => {
     const figure = figureOf(part, (matrix) => ({
-      small: 4.5 * 16 * screen.unit,
+      small: Math.min(4.5 * 16 * screen.unit, innerWidth / 9),
       names: { rows: matrix.rows === rows.length && !(isProduct && i) ? rows : undefined },
       picked: isProduct ? (i ? { column } : { row }) : { row, column: sameColumn(matrix) ? column : undefined },
     }));
     const mark = sign[i] && state.show !== "gradient" ? [element("span", { class: "sign", "aria-hidden": "true" }, sign[i])] : [];
     return figure ? [figure, ...mark] : [];
   });
+  byId("factors").replaceChildren(...small);
+  measure();
+  screen.room.over = over;
   const lines = drawnAsLines(step);
   const own = { pick, picked: { row, column }, names: { rows, columns: keys }, axes: { rows: yAxis, columns: xAxis } };
   const figure = lines
     ? linesFigure(lines, rows, keys, row, (i) => pick(i, column))
     : figureOf(y, () => (step.hidden ? { ...own, hidden: step.hidden } : own));
-  byId("factors").replaceChildren(...small);
   redraw(byId("equation"), ...(figure ? [figure] : []));
-  const cells = screen.staged && !over && figure?.querySelector("canvas.live")?.getBoundingClientRect();
+  const cells = screen.staged && figure?.querySelector("canvas.live")?.getBoundingClientRect();
   if (!cells) return;
   const { width, height } = figure.getBoundingClientRect();
-  drawEquation(step, { width: width - cells.width, height: height - cells.height });
+  const runsOut = width > screen.room.width + 1 || height > screen.room.height + 1; // words came with the larger cells
+  if (over && (!runsOut || over.turn > 2)) return;
+  const around = { width: width - cells.width, height: height - cells.height, turn: (over?.turn ?? 0) + 1 };
+  for (const side of ["width", "height"]) around[side] = Math.max(around[side], over?.[side] ?? 0);
+  drawEquation(step, around);
 }
 
 function gradientText(step, row, column) {

@@ -1,0 +1,121 @@
+"""What the code of a student may do to the process that runs it, and which code is a student's."""
+
+import builtins
+import os
+import random
+import sys
+import sysconfig
+import traceback
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+
+_LIBRARY = Path(__file__).parents[1]
+_PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
+_PYTHON = (sysconfig.get_path("stdlib"), Path(traceback.__file__).parent)  # the second is a .zip file in a browser
+_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, *_PYTHON))
+_NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
+files_of_the_teacher = set()  # with exercises
+
+
+def is_installed(filename):
+    """Whether code is in a file of the library, of Python or of an installed package, and not made by rewriting one."""
+    return filename.startswith(_NOT_THE_STUDENT) and filename.endswith(".py")
+
+
+def is_students(filename):
+    """Whether a file is the student's: not part of the library, of Python, of an installed package, nor a teacher's."""
+    of_teacher = filename.removesuffix(", rewritten") in files_of_the_teacher
+    return not of_teacher and not filename.startswith(_NOT_THE_STUDENT) and not filename.endswith(".pyx")
+
+
+def no_input(prompt=""):
+    """In place of `input`."""
+    raise RuntimeError("input() is not possible: nobody types while an answer is checked")
+
+
+UNSET = 77  # stands for what the memory holds
+_MAKERS = ((np, "empty"), (np, "empty_like"), (np.lib.stride_tricks, "as_strided"))
+
+
+def _always_same(make):
+    """A function that makes an array without setting it, with the same numbers in it every time."""
+
+    def made(*args, **options):
+        array = make(*args, **options)
+        if array.dtype != object:
+            array[...] = UNSET
+        return array
+
+    return made
+
+
+def _inside(as_strided):
+    """as_strided, which raises ValueError if the view would reach outside of the memory of its array: Python could end,
+    and other arrays change."""
+
+    def viewed(x, *args, **options):
+        view, memory = as_strided(x, *args, **options), np.asarray(x)
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        (first, last), (begin, end) = map(np.lib.array_utils.byte_bounds, (view, memory))
+        if view.size and not begin <= first <= last <= end:
+            raise ValueError("the view of as_strided reaches outside of its array")
+        return view
+
+    return viewed
+
+
+SAFE = {  # {function of NumPy: what stands for it while an answer runs}
+    make: (_inside if name == "as_strided" else _always_same)(make)
+    for make, name in ((getattr(module, name), name) for module, name in _MAKERS)
+}
+
+
+def make_numpy_safe():
+    """Replace the functions that read or write any memory. Returns a function that undoes it."""
+    before = [(module, name, getattr(module, name)) for module, name in _MAKERS]
+    for module, name, make in before:
+        setattr(module, name, SAFE.get(make, make))
+    return lambda: [setattr(*item) for item in before]
+
+
+@contextmanager
+def safe_numpy():
+    undo = make_numpy_safe()
+    try:
+        yield
+    finally:
+        undo()
+
+
+@contextmanager
+def unheard():
+    """Inside the block, what is printed or written to sys.stdout goes nowhere."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+@contextmanager
+def guarded():
+    """Undo afterwards what an answer may change in this process: NumPy and the library's functions (np.exp = …), the
+    global random numbers, the folder, the limit of recursion, the output. Inside the block, input() raises."""
+    functional = sys.modules.get(f"{_LIBRARY.name}.functional", np)  # not loaded by a worker of the grader
+    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
+    numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
+    folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
+    builtins.input = no_input
+    try:
+        with safe_numpy():
+            yield
+    finally:
+        for module, members in before.items():
+            for name, member in members.items():
+                if vars(module).get(name) is not member:
+                    setattr(module, name, member)
+        random.setstate(numbers)
+        np.random.set_state(keys)  # noqa: NPY002
+        os.chdir(folder)
+        sys.setrecursionlimit(depth)
+        sys.stdout, builtins.input = out, read
