@@ -279,8 +279,8 @@ class Unseen:
         unknown = self.tokenizer.unknown(text)
         found = {"unknown": unknown, "unseen": [word for word in self.seen.outside(text) if word not in unknown]}
         for pieces, what in zip(found.values(), ("the model does not know", "not in the training texts"), strict=True):
-            if pieces and not self.quiet:
-                print(f"{what}: {', '.join(map(self._in_training, pieces))}", file=sys.stderr)
+            if not self.quiet:
+                say_words([self._in_training(piece) for piece in pieces], what)
         if any(found.values()) and self.seen.words and not (self._said or self.quiet):
             self._said = True
             shown, more = self.seen.words[:SHOWN_WORDS], " …" * (len(self.seen.words) > SHOWN_WORDS)
@@ -296,6 +296,12 @@ class Unseen:
 
 
 SHOWN_WORDS = 150
+
+
+def say_words(words, what="the model does not know"):
+    """A note on stderr about words, if there are any."""
+    if words:
+        print(f"{what}: {', '.join(words)}", file=sys.stderr)
 
 
 def say_left_out(count, what="the text"):

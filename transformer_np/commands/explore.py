@@ -5,7 +5,7 @@ import webbrowser
 from pathlib import Path
 
 from ..tasks import runs
-from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
+from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say_words
 
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
@@ -80,8 +80,7 @@ def translator_page(folder, args):
     translator.encode(sentence)  # raises ValueError for a text that it cannot read
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     Unseen(translator, tokenizers[0])(sentence)
-    if unknown := tokenizers[1].unknown(args.target or ""):
-        print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
+    say_words(tokenizers[1].unknown(args.target or ""))
     unseen = [source for source, _ in stored_texts(TranslationTask(), folder, "test")]
     own = {"target": args.target, "seen": translator.seen}
     return explore_live(translator.model, tokenizers, sentence, some(unseen), **own)
