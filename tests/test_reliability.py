@@ -555,6 +555,25 @@ def test_a_signal_in_a_callback_of_python_is_not_lost(timer):
 
 
 @posix
+@pytest.mark.parametrize(
+    "code",
+    [
+        "exec('raise KeyboardInterrupt')",  # Python kills the process at its end
+        "class Interrupts:\n    def __set_name__(self, *_):\n        raise KeyboardInterrupt\n"
+        "class Holds:\n    field = Interrupts()",  # Python raises RuntimeError before 3.12
+    ],
+    ids=["text", "class"],
+)
+def test_a_signal_while_a_class_is_made(tmp_path, code):
+    (tmp_path / "program.py").write_text(
+        "import sys; from transformer_np import __main__, cli\n"
+        f"def build_parser(*_):\n    exec({code!r}, {{}})\ncli.build_parser = build_parser\nsys.exit(__main__.main())"
+    )
+    done = subprocess.run([sys.executable, "-m", "program", "info"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "transformer-np: error: interrupted\n")
+
+
+@posix
 def test_a_signal_while_another_is_handled():
     """A second signal at any line of the handler, or of what it calls: it waits for nothing that it holds itself."""
     code = (

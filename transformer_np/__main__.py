@@ -54,6 +54,7 @@ def main():
 
         adopt_orphans()  # what a student's file leaves behind ends with the command
     code = _run()
+    exec("")  # Python remembers a Ctrl-C that met an `exec` of text, as a dataclass is made, until the next one
     if "transformer_np.homework.loading" in sys.modules:
         from .support.processes import end_at_once
 

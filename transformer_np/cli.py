@@ -122,6 +122,8 @@ def main(argv=None):
     except KeyboardInterrupt as stop:
         return _fail(str(stop) or "interrupted", INTERRUPTED)
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # met `__set_name__`, which Python wraps before 3.12
+            return _fail("interrupted", INTERRUPTED)
         if wrong := not_utf8(argv):
             return _fail(wrong, BAD_USE)
         from .training import TrainingError
