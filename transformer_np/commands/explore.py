@@ -127,9 +127,9 @@ def pretrained_page(args):
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    tensors = find_tensors(folder)[1]
-    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     found = load_pretrained_text(folder)
+    tensors = find_tensors(found.path)[1]
+    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
     if getattr(found.model.config, "num_classes", None) is not None:

@@ -30,8 +30,8 @@ BODY = "live_page/page.html"
 STYLES = ("common.css", "live_page/page.css")
 FILES = (
     "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
-    "steps_layers steps_ends diagram view_text view_changes view_effect view_similar view_heads view_residual "
-    "view_training view_flow picture lessons stage address main"
+    "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
+    "view_residual view_training view_flow picture lessons stage address main"
 )
 SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 

@@ -64,20 +64,19 @@ def located(path):
     path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
         package with one. The package is not imported.
     """
-    path = Path(path)
-    file = _file(path)
-    return path if file is None else unpacked(file)
+    file = gguf_file(path)
+    return Path(path) if file is None else unpacked(file)
 
 
-def _file(path):
-    """The GGUF file that a path names, or None."""
+def gguf_file(path):
+    """The GGUF file that a path names: itself, the only one in its folder or in an installed package; or None."""
+    path = folder = Path(path)
     if path.suffix == ".gguf":
         return path
-    folder = path
-    if not path.exists() and str(path).isidentifier():
+    if str(path).isidentifier() and not os.path.exists(path):
         spec = importlib.util.find_spec(str(path))
         folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else path
-    if not folder.is_dir() or (folder / "config.json").exists():
+    if not os.path.isdir(folder) or (folder / "config.json").exists():
         return None
     found = sorted(folder.glob("*.gguf"))
     if len(found) > 1:

@@ -94,10 +94,11 @@ async function begin() {
     goTo,
     lesson,
     lessons,
+    contributions,
     shown,
     written,
     drawn: () => drawnLast,
   };
-  globalThis.live = { ...found, result: () => result, ranking: () => ranking.found }; // for the console
+  globalThis.live = { ...found, result: () => result, ranking: () => ranking }; // for the console
 }
 begin();
