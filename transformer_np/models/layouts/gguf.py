@@ -19,6 +19,7 @@ import numpy as np
 from ...support.files import write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
+PLACES = "unpacked-from.txt"  # the places on the disk where this content was seen: device, inode, size, time
 CONTROL, USER_DEFINED, BYTE = 3, 4, 6  # kinds of tokens in GGUF
 _BLOCK = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
@@ -92,10 +93,15 @@ def unpacked(file):
     """
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
-    about = file.stat()
-    key = hashlib.sha256(f"{file.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "transformer-np"
-    folder = cache / f"{file.stem}-{key}"
+    about = file.stat()
+    place = f"{about.st_dev} {about.st_ino} {about.st_size} {about.st_mtime_ns}\n"
+    for seen in cache.glob(f"*/{PLACES}"):  # a large file is not read each time
+        if place in seen.read_text("utf-8"):
+            return seen.parent
+    with file.open("rb") as content:
+        key = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+    folder = next(cache.glob(f"*-{key}"), cache / f"{file.stem}-{key}")  # a copy of the file has another name and place
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
@@ -108,6 +114,8 @@ def unpacked(file):
         finally:
             shutil.rmtree(new, ignore_errors=True)
         warnings.warn(f"{file} was unpacked into {folder} ({size >> 20} MiB), once", stacklevel=2)
+    with (folder / PLACES).open("a", encoding="utf-8") as places:
+        places.write(place)
     return folder
 
 
