@@ -122,7 +122,7 @@ def classifier_page(folder, args):
 def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
     from ..data import LECTURE_SENTENCE, english_portuguese
-    from ..inspection.explorer.live import check_size, explore_live
+    from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
     from ..models.layouts.weights import find_tensors
 
@@ -136,7 +136,14 @@ def pretrained_page(args):
         own["labels"] = found.labels
     if text is None:
         text = LECTURE_SENTENCE if isinstance(found.model, Bert) else BEGINNING
-    return explore_live(found.model, found.tokenizer, text, examples, **own)
+    page = explore_live(found.model, found.tokenizer, text, examples, **own)
+    if page.model.num_parameters() > LARGE:
+        size = len(page.page) / 1e6
+        print(
+            f"a browser needs about {page.memory / 1e9:.1f} GB of memory for this page of {size:.0f} MB",
+            file=sys.stderr,
+        )
+    return page
 
 
 def stored_texts(task, folder, part):

@@ -192,7 +192,7 @@ const TRIED = 8; // examples for each lesson
 function* rehearsal(at) {
   const { steps, tries } = lessons()[at];
   const mine = lesson.own ?? state.text;
-  const texts = data.parameters > LARGE ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
+  const texts = data.large ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
   const first = new Map();
   let best = [];
   for (const text of new Set(texts)) {

@@ -149,7 +149,7 @@ function drawContents() {
   const items = lessons().map(({ title }, at) => {
     const button = choice(`lesson ${at}`, {}, () => goTo(at), title);
     button.tabIndex = 0;
-    button.disabled = at > 0 && !shown.has(at) && data.parameters <= LARGE;
+    button.disabled = at > 0 && !shown.has(at) && !data.large;
     return element("li", {}, button);
   });
   list.append(...items);
@@ -173,7 +173,7 @@ function drawContents() {
     }
     setTimeout(next, 0);
   };
-  if (data.parameters <= LARGE) setTimeout(next, 50);
+  if (!data.large) setTimeout(next, 50);
 }
 
 function forward() {
