@@ -40,8 +40,9 @@ class Page:
 
 
 def assemble(title, body, styles, scripts, data, weights):
-    """The HTML of a page from its title and the names of its parts in this folder, with its data as JSON. The weights are
-    apart, because the page reads them later: it first says how much memory they need.
+    """The HTML of a page from its title and the names of its parts in this folder, with its data as JSON.
+
+    The weights are apart, because the page reads them later: it first says how much memory they need.
 
     The scripts become one function, in this order, so that a name of one file is known in those after it.
     """
