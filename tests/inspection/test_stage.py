@@ -252,6 +252,11 @@ def test_the_sum_runs_as_the_grid_reads(page):
 
 
 def test_keys_lead_through_the_stage_and_terms_explain_themselves(page):
+    page.open("cross 0 0")
+    page.open("Output logits")
+    page.click("#to-stage")
+    assert "Decoder: output: A logit" in page.one("#lesson-title").text
+    page.click("#lesson-end")
     page.open("cross scores")
     page.click("#to-stage")
     assert "Cross-attention: Scores" in page.one("#lesson-title").text  # the walk, at the step that was open

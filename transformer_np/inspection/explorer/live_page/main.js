@@ -37,7 +37,7 @@ function nameEverything() {
   byId("restart").textContent = fills ? "Show all again" : "Start over";
   byId("next").textContent = fills ? `Mask this ${UNIT}` : `Next ${UNIT}`;
   byId("finish").textContent = translates ? "To the end" : `${MORE} more`;
-  byId("finish").hidden = fills;
+  byId("finish").hidden = byId("who").hidden = fills;
   for (const id of ["restart", "next"]) byId(id).hidden = fills && !(model.speaks && MASK !== null);
   byId("choosing").hidden = fills;
   byId("switch-mask").parentElement.hidden = fills;
