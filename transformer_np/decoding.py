@@ -277,22 +277,6 @@ def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
     return sorted(ended, key=lambda h: -h.score)
 
 
-def sequence_log_probs(model, src, tgt_in, tgt_out):
-    """log p of given targets under teacher forcing, in nats: Σ log p(tgt_out[t] | tgt_in[≤ t], src), without padding.
-
-    src (B, S), tgt_in (B, T), tgt_out (B, T)  ->  (B,)
-    """
-    check_kind("model", model, (Module, Excluding))
-    tgt_out = as_ids(tgt_out, model.config.tgt_vocab_size, "tgt_out")
-    with model.evaluating():
-        logits = model(src, tgt_in)  # (B, T, V)
-    pad_id = model.config.pad_id
-    counts = (tgt_out != pad_id).sum(axis=1)
-    return (
-        np.array([-F.cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
-    )
-
-
 COLDEST = 1e-20  # a lower temperature is 0: the most likely token
 ROUNDING = 1e-6  # of probabilities in float32: 0.9 of (0.9, 0.1) is reached by the first
 
