@@ -6,24 +6,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 
-from .style import (
-    EDGE,
-    HATCH,
-    HEAD_COLOURS,
-    KEY,
-    LABEL,
-    LARGEST_PAGE,
-    LINE,
-    PAD,
-    QUERY,
-    TEXT,
-    TRAINING,
-    Picture,
-    as_weights,
-    as_words,
-    styled,
-    text_width,
-)
+from .arguments import as_weights, as_words
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import EDGE, LABEL, LARGEST_PAGE, LINE, PAD, TEXT
+from .style import HATCH, HEAD_COLOURS, KEY, QUERY, TRAINING
 
 ROW = 0.3  # inches from word to word; less for many words
 BETWEEN = 3.0  # inches between the two columns
