@@ -28,7 +28,7 @@ by the parts that need them.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = (
     *("data", "decoding", "functional", "gradcheck", "homework", "layers", "lecture", "masks", "models", "module"),
