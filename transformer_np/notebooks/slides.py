@@ -14,7 +14,7 @@ _HEADING = re.compile(r"(#{1,3}) ")
 _KEPT = re.compile(r"\$\$|^\||^[-*\d]+[.]? |^```|^<|\*\*(?:Guess|Try it|Exercise)", re.MULTILINE)
 _PICTURE = re.compile(r"\bplt\.|\bplots\.|\binteract\(")
 
-FIT = Path(__file__).with_suffix(".html").read_text(encoding="utf-8").rstrip("\n")
+FIT = Path(__file__).with_suffix(".html")  # the look of all slides
 
 
 def slides(cells):
@@ -47,7 +47,7 @@ def slides(cells):
     end()
     if made and made[0][0] == "markdown":
         kind, source, *rest = made[0]
-        made[0] = kind, f"{source}\n\n{FIT}", *rest
+        made[0] = kind, f"{source}\n\n{FIT.read_text(encoding='utf-8')}".rstrip("\n"), *rest
     return made
 
 
