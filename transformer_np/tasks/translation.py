@@ -117,11 +117,10 @@ class Translator(Trained):
     def translate(self, sentence, beam_size=1, length_penalty=0.6):
         """The translation of one sentence: greedy, or by beam search if beam_size is larger than 1."""
         src = self.encode(sentence)
+        longest = self.longest_output(src)
         if beam_size == 1:
-            return self.tgt_tokenizer.decode(greedy_decode(self._writer, src, self.longest_output(src))[0])
-        return self.tgt_tokenizer.decode(
-            beam_search(self._writer, src, beam_size, self.longest_output(src), length_penalty)[0]
-        )
+            return self.tgt_tokenizer.decode(greedy_decode(self._writer, src, longest)[0])
+        return self.tgt_tokenizer.decode(beam_search(self._writer, src, beam_size, longest, length_penalty)[0])
 
     def steps(self, sentence, candidates=3):
         """Greedy decoding: for each time step a list of the likeliest (token, log p in nats), the chosen one first."""

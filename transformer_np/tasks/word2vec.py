@@ -24,9 +24,7 @@ class Word2VecOptions(TaskOptions):
     steps and larger batches, because each step also updates all rows of both tables.
     """
 
-    text: str | None = flag.option(
-        None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE"
-    )
+    text: str | None = flag.text()
     steps: int = flag.option(1500, "training steps; the learning rate falls until the last one")
     batch_size: int = flag.option(1000, "words of the text per step")
     d_model: int = flag.option(100, "dimension of the word vectors")
