@@ -25,6 +25,11 @@ def make(random_module):
     return make
 
 
+def test_logits_of_the_last_token_alone(make):
+    model = make().eval()
+    np.testing.assert_allclose(model(IDS, last=True), model(IDS)[:, -1:], rtol=1e-12, atol=1e-12)
+
+
 # --- the options of attention and feed-forward -----------------------------------------------------------------------
 
 
