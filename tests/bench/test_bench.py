@@ -5,9 +5,12 @@ import itertools
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -451,7 +454,7 @@ def test_tables_of_races():
 @pytest.mark.long
 def test_tables_of_a_profile(small_profile):
     torch = {"step": 1.0, "kinds": {"linear": 0.5}}
-    head, kinds, layers = report.profile_tables("small", {**small_profile, "torch": torch}).split("\n\n")
+    head, kinds, text = report.profile_tables("small", {**small_profile, "torch": torch}).split("\n\n")
     assert "without stopwatches; PyTorch, one thread: 1.000 ms" in head
     kinds = [[cell.strip() for cell in line.split("|")[1:-1]] for line in kinds.splitlines()]
     assert kinds[0] == [
@@ -469,20 +472,21 @@ def test_tables_of_a_profile(small_profile):
     assert sum(float(row[4].rstrip(" %")) for row in kinds[2:]) == pytest.approx(100, abs=0.1 * len(kinds))
     (linear,) = (row for row in kinds if row[0] == "linear")
     assert float(linear[8]) == pytest.approx(float(linear[3]) / 0.5, abs=0.01)
-    assert "| encoder.0.attention " in layers
+    layers = {part.name: part for part in small_profile["layers"]}
+    both = layers["encoder.0.attention"].total + layers["encoder.1.attention"].total
+    (attention,) = re.findall(r"^\| encoder\.\*\.attention +\|.*\| +([\d.]+) \|[^|]*\|$", text, re.MULTILINE)
+    assert float(attention) == pytest.approx(both, abs=2e-3)
 
 
 def test_a_measurement_replaces_that_of_the_same_command_on_the_same_processor(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Speed\n", encoding="utf-8")
     amd, intel = {"processor": "AMD"}, {"processor": "Intel"}
-    for command, machine, text in (("a", amd, "1"), ("a", intel, "2"), ("b", amd, "3"), ("a", amd, r"4 \1")):
+    for command, machine, text in (("a", amd, "1"), ("b", amd, "2"), ("a", intel, "3"), ("a", amd, r"4 \1")):
         report.put_into(page, command, machine, text)
-    found = page.read_text(encoding="utf-8")
-    assert found.startswith(
-        "# Speed\n\n<!-- a, AMD -->\n4 \\1\n<!-- end of the measurement -->\n\n<!-- a, Intel -->\n2\n"
-    )
-    assert found.count("\n3\n") == 1 and "\n1\n" not in found
+    end = "<!-- end of the measurement -->"
+    found = "\n".join(line for line in page.read_text(encoding="utf-8").splitlines() if line not in ("", end))
+    assert found == "# Speed\n<!-- a, AMD -->\n4 \\1\n<!-- a, Intel -->\n3\n<!-- b, AMD -->\n2"
 
 
 # --- command ----------------------------------------------------------------------------------------------------------
@@ -634,3 +638,38 @@ def test_pytorch_generates_as_much(torch_work):
     ids = theirs.model.generate(theirs.ids[:, :60], 7)
     assert ids.shape == (1, 67) and (ids[:, :60] == theirs.ids[:, :60]).all()
     assert ours.run(1) > 0 and theirs.run(1) > 0
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(
+    r"<!-- (transformer-np bench .*?), (\w+)[^\n]* -->\n(.*?)<!-- end of the measurement -->",
+    (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"),
+    re.DOTALL,
+)
+
+
+@pytest.mark.parametrize(("command", "processor", "text"), BLOCKS)
+def test_every_table_names_a_command_that_can_be_typed_a_machine_and_a_date(command, processor, text):
+    typed, machine, *_ = text.splitlines()
+    assert typed.rstrip("\\") == f"`{command}`" and machine.startswith(processor)
+    assert re.search(r" cores, .*, 20\d\d-\d\d-\d\d", machine) and "\n| " in text
+    cli.build_parser("bench").parse_args(shlex.split(command)[1:])
+
+
+def test_no_table_of_the_page_is_without_a_command():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    outside = re.sub(r"<!-- transformer-np.*?<!-- end of the measurement -->", "", page, flags=re.DOTALL)
+    rows = [line.split("|")[1].strip() for line in outside.splitlines() if line.startswith("| `")]
+    assert len(rows) == outside.count("\n| ") - outside.count("\n|--") > 10  # without heads
+    for row in rows:
+        cli.build_parser("train").parse_args(["train", *shlex.split(row.split("`")[1])])
+
+
+def test_the_ratio_in_the_readme_is_that_of_the_page():
+    training = [text for command, _, text in BLOCKS if set(command.split()) & {"small", "base"}]
+    rows = re.findall(r"^\| ours, [^|]* / torch, [^|]*\|(.*)\|$", "\n".join(training), re.MULTILINE)
+    ratios = [float(cell.split()[0]) for row in rows for cell in row.split("|") if cell.strip()]
+    said = f"takes {min(ratios):.1f} to {max(ratios):.1f} times as long as PyTorch's"
+    assert len(ratios) > 10 and said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

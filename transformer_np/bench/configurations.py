@@ -76,7 +76,7 @@ def _first(batches):
     return [batches.batch(step) for step in range(BATCHES)]
 
 
-def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
+def _encoder_decoder(vocab_size, length, batch_size, lr, checked=10, **sizes):
     """Random pairs: the source has `length` tokens, and so has the target with its start or end token."""
 
     def batches():
@@ -85,7 +85,7 @@ def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
 
     config = TransformerConfig(vocab_size, vocab_size, dropout=0.0, max_len=length, seed=SEED, **sizes)
     adam = partial(Adam, lr=lr, betas=(0.9, 0.98), eps=1e-9)
-    return Configuration(Transformer, config, TeacherForcing, adam, batches)
+    return Configuration(Transformer, config, TeacherForcing, adam, batches, checked=checked)
 
 
 def _masked_texts():
@@ -128,7 +128,7 @@ CONFIGURATIONS = {
         partial(Adam, lr=5e-4),
         lambda: _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS)),
     ),
-    "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, tie_embeddings=True),
+    "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, checked=3, tie_embeddings=True),
     "gpt-5M": _gpt_of_size(6, 256, 8, 96, 128),
     "gpt-11M": _gpt_of_size(6, 384, 6, 16, 64),
     "gpt-43M": _gpt_of_size(8, 640, 8, 4, 256, vocab_size=5000),

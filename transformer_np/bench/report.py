@@ -12,7 +12,7 @@ import numpy as np
 from ..support.files import write_text
 from ..support.processes import cores
 from .measure import TOLERANCE
-from .profile import REST
+from .profile import REST, Part
 
 MEGABYTE = 1e6
 
@@ -65,15 +65,22 @@ def head(command, machine, against_torch):
 
 
 def put_into(path, command, machine, text):
-    """Put the text into a Markdown file: in place of what the same command wrote on a processor of the same name, or at
-    the end."""
+    """Put the text into a Markdown file: in place of what the same command wrote on a processor of the same name, or
+    after what it wrote on another one, or at the end."""
     begin, end = f"<!-- {command}, {machine['processor']} -->", "<!-- end of the measurement -->"
     before = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
-    block, old = f"{begin}\n{text}\n{end}", re.escape(begin) + ".*?" + re.escape(end)
-    if re.search(old, before, re.DOTALL):
-        write_text(path, re.sub(old, lambda _: block, before, count=1, flags=re.DOTALL))
+    block = f"{begin}\n{text}\n{end}"
+    same, other = (
+        list(re.finditer(re.escape(start) + ".*?" + re.escape(end), before, re.DOTALL))
+        for start in (begin, f"<!-- {command}, ")
+    )
+    if same:
+        new = before[: same[0].start()] + block + before[same[0].end() :]
+    elif other:
+        new = f"{before[: other[-1].end()]}\n\n{block}{before[other[-1].end() :]}"
     else:
-        write_text(path, f"{before}\n{block}\n".lstrip())
+        new = f"{before}\n{block}\n".lstrip()
+    write_text(path, new)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -147,7 +154,7 @@ def _significant(number):
 
 def profile_tables(name, profile):
     """The time of a step by kind, the largest first, with the time of each kind's matrix products alone and, if it was
-    measured, in PyTorch; then by layer, in order of first use."""
+    measured, in PyTorch; then by layer, in order of first use, all blocks together."""
     kinds = sorted(profile["kinds"], key=lambda part: (part.name == REST, -part.total))
     torch = profile.get("torch")
     heads = ["ms / step", "forward", "backward", "both", "share"]
@@ -161,7 +168,13 @@ def profile_tables(name, profile):
     whole = f"step of {name}, one core: {profile['step']:.3f} ms without stopwatches"
     if torch:
         whole += f"; PyTorch, one thread: {torch['step']:.3f} ms without its profiler"
-    return "\n\n".join((f"{whole}:", table(rows), table([heads, *(cells for _, cells in _parts(profile["layers"]))])))
+    layers = {}
+    for part in profile["layers"]:
+        name = re.sub(r"\b\d+\b", "*", part.name)  # blocks.3.norm -> blocks.*.norm
+        before = layers.get(name, Part(name, 0.0, 0.0))
+        layers[name] = Part(name, before.forward + part.forward, before.backward + part.backward)
+    by_layer = table([heads, *(cells for _, cells in _parts(layers.values()))])
+    return "\n\n".join((f"{whole}:", table(rows), by_layer))
 
 
 def _parts(parts):
