@@ -12,8 +12,6 @@ from transformer_np import cli
 from transformer_np.bench import WHOLE, tasks, whole
 from transformer_np.bench.whole import Command
 from transformer_np.data.tokenizers import BOS, EOS, PAD, UNK
-from transformer_np.tasks import mlm
-from transformer_np.tasks.classify import OWN_DATA, WARM_TEXTS, ClassifyOptions
 from transformer_np.tasks.task import SAVE_SECONDS, VALIDATION_SHARE
 from transformer_np.tasks.text import VALIDATION_TOKENS, GPTOptions
 from transformer_np.tasks.translation import TranslationOptions
@@ -98,7 +96,6 @@ def constants(file):
 
 def test_the_script_has_the_settings_of_the_commands():
     o, t = GPTOptions(optimizer="adamw"), TranslationOptions(pairs="pairs.tsv")
-    c = ClassifyOptions(**{**mlm.SIZES, **OWN_DATA})
     assert o.tokens == "char" and o.head == "tied" and o.bias == "no" and o.dropout == 0 and o.d_ff is None
     assert constants(SCRIPT) == {
         "BLOCK": o.block_size, "BATCH": o.batch_size, "LAYERS": o.layers, "HEADS": o.heads, "D": o.d_model,
@@ -108,15 +105,9 @@ def test_the_script_has_the_settings_of_the_commands():
         "VALIDATION_SHARE": VALIDATION_SHARE, "SAVE_SECONDS": SAVE_SECONDS,
         "TRANSLATOR": sizes(t),
         "TRANSLATE": {"batch": t.batch_size, "lr": t.lr, "warmup": t.warmup, "smoothing": t.label_smoothing},
-        "CLASSIFIER": sizes(c),
-        "CLASSIFY": {
-            "batch": c.batch_size, "lr": c.lr, "warmup": WARM_TEXTS // c.batch_size, "smoothing": c.label_smoothing,
-            "weight_decay": c.weight_decay,
-        },
         "PAD": PAD, "BOS": BOS, "EOS": EOS, "UNK": UNK,
     }  # fmt: skip
-    for name, steps in (("translate", TranslationOptions().steps), ("classify", c.steps)):
-        assert {*whole.RACES[name][1], whole.RACES[name][2]} == {f"--steps {steps}"}
+    assert {*whole.RACES["translate"][1], whole.RACES["translate"][2]} == {f"--steps {TranslationOptions().steps}"}
 
 
 def sizes(o):
@@ -132,7 +123,7 @@ def sizes(o):
 
 @pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-@pytest.mark.parametrize(("kind", "more"), [("gpt", "--nanogpt"), ("translate", "--chars"), ("classify", "")])
+@pytest.mark.parametrize(("kind", "more"), [("gpt", "--nanogpt"), ("translate", "--chars")])
 def test_the_script_trains(tmp_path, kind, more):
     (tmp_path / "data").write_text(whole.built_in(kind)[:50_000].rpartition("\n")[0], encoding="utf-8")
     command = whole._torch(kind, tmp_path / "data", f"--steps 2 {more}")

@@ -22,7 +22,6 @@ TRAINING = {  # training steps
 WHOLE = {  # whole commands, with start, data, validation and saving
     "train": "`train gpt` with AdamW, 1,000 steps",
     "translate": "`train translate`, 800 steps",
-    "classify": "`train classify`, 600 steps",
     "loss": "`train gpt` with few steps; PyTorch's side has nanoGPT's rate and start, and 2,000 steps",
     "tasks": "`train translate` learns to sort, reverse, copy, shift letters, write dates and add",
 }

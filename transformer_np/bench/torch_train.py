@@ -1,8 +1,7 @@
-"""Train with PyTorch, as a separate script: the same task as `transformer-np train gpt`, `translate` or `classify`.
+"""Train with PyTorch, as a separate script: the same task as `transformer-np train gpt` or `translate`.
 
-    python -P torch_train.py gpt --text FILE --steps N --out DIR
-    python -P torch_train.py translate --pairs FILE --steps N --out DIR
-    python -P torch_train.py classify --data FILE --steps N --out DIR
+    python -P torch_train.py gpt --text FILE --steps N --out DIR [--nanogpt]
+    python -P torch_train.py translate --pairs FILE --steps N --out DIR [--chars]
 
 It reads the data, learns their characters or words, trains, validates, measures what ours measures, and saves. Shapes,
 optimizers, schedules and validation are those of our commands; the texts of a batch are random ones. PyTorch has its
@@ -30,10 +29,8 @@ STD = 0.02 * math.sqrt(768 / D)
 NANOGPT_LR, NANOGPT_STD = 1e-3, 0.02
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
 TRANSLATOR = {"d": 64, "heads": 4, "layers": 2, "d_ff": 256, "dropout": 0.1, "longest": 128}
-CLASSIFIER = {"d": 64, "heads": 4, "layers": 2, "d_ff": 128, "dropout": 0.3, "longest": 128}
 TRANSLATE = {"batch": 64, "lr": 3.6e-3, "warmup": 300, "smoothing": 0.1}
-CLASSIFY = {"batch": 64, "lr": 1e-3, "warmup": 100, "smoothing": 0.2, "weight_decay": 0.01}
-PAD, BOS, EOS, UNK = 0, 1, 2, 3  # [CLS] and [SEP] are BOS and EOS
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
 
 @dataclass
@@ -121,7 +118,7 @@ def windows(ids):
     return batches
 
 
-def gpt(path, steps, every, chars=False, nanogpt=False):
+def gpt(path, steps, every, nanogpt=False):
     """nanogpt: with the rate and the start of nanoGPT"""
     lr, std = (NANOGPT_LR, NANOGPT_STD) if nanogpt else (LR, STD)
     text, validation, vocab_size = encoded(path)
@@ -224,7 +221,7 @@ class Translator(nn.Module):
         return ids
 
 
-def translate(path, steps, every, chars=False, nanogpt=False):
+def translate(path, steps, every, chars=False):
     """chars: letter by letter"""
     parts, units = rows_of(path), list if chars else words
     numbers = [vocabulary((row[side] for row in parts[0]), units, 1 if chars else 2) for side in (0, 1)]
@@ -257,63 +254,6 @@ def translate(path, steps, every, chars=False, nanogpt=False):
 
 def _numbered(row, numbers, units):
     return [[number.get(word, UNK) for word in units(text)] for text, number in zip(row, numbers, strict=True)]
-
-
-# --- classification ---------------------------------------------------------------------------------------------------
-
-
-class Classifier(nn.Module):
-    """A BERT in the small size of `train classify`, which reads [CLS]."""
-
-    def __init__(self, size, classes, d, heads, layers, d_ff, dropout, longest):
-        super().__init__()
-        self.token, self.position = nn.Embedding(size, d, padding_idx=PAD), nn.Embedding(longest, d)
-        self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
-        layer = nn.TransformerEncoderLayer(d, heads, d_ff, dropout, "gelu", batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-        self.pooler, self.classes = nn.Linear(d, d), nn.Linear(d, classes)
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2 and not name.startswith("encoder"):
-                nn.init.normal_(parameter, std=0.02)
-
-    def forward(self, ids):
-        """ids (B, S) from [CLS] on  ->  logits (B, C)"""
-        x = self.dropout(self.norm(self.token(ids) + self.position(torch.arange(ids.shape[1]))))
-        first = self.encoder(x, src_key_padding_mask=ids == PAD)[:, 0]
-        return self.classes(self.dropout(torch.tanh(self.pooler(first))))
-
-
-def classify(path, steps, every, chars=False, nanogpt=False):
-    parts = rows_of(path)
-    labels = sorted({label for label, _ in parts[0]})
-    number = vocabulary(text.lower() for _, text in parts[0])
-
-    def encode(row):
-        ids = [number.get(word, UNK) for word in words(row[1].lower())]
-        return [BOS, *ids[: CLASSIFIER["longest"] - 2], EOS], labels.index(row[0])
-
-    train, validation, test = ([encode(row) for row in part] for part in parts)
-    model = Classifier(len(number) + 4, len(labels), **CLASSIFIER)
-    batches = shuffled(train, CLASSIFY["batch"])
-
-    def loss(rows, smoothing=0.0):
-        return F.cross_entropy(
-            model(padded([row[0] for row in rows])), torch.tensor([row[1] for row in rows]), label_smoothing=smoothing
-        )
-
-    def accuracy():
-        parts = [test[start : start + 128] for start in range(0, len(test), 128)]
-        found = [model(padded([row[0] for row in part])).argmax(dim=1) for part in parts]
-        return (torch.cat(found) == torch.tensor([row[1] for row in test])).float().mean().item()
-
-    return Work(
-        model,
-        decayed(model, CLASSIFY["weight_decay"]),
-        lambda step: cosine(step, steps, CLASSIFY["lr"], warmup=CLASSIFY["warmup"]),
-        lambda: loss(next(batches), smoothing=CLASSIFY["smoothing"]),
-        lambda sample: mean_loss(validation, loss),
-        accuracy,
-    )
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -358,22 +298,21 @@ def train(work, steps, every, out):
     print(f"validation loss {lost:.4f}")
 
 
-TASKS = {"gpt": gpt, "translate": translate, "classify": classify}
+TASKS = {"gpt": gpt, "translate": translate}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=TASKS)
-    parser.add_argument("--text", "--pairs", "--data", dest="data", required=True)
+    parser.add_argument("--text", "--pairs", dest="data", required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--chars", action="store_true")
-    parser.add_argument("--nanogpt", action="store_true")
+    parser.add_argument("--chars", "--nanogpt", dest="variant", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     every = max(100, args.steps // 10)
-    work = TASKS[args.task](args.data, args.steps, every, args.chars, args.nanogpt)
+    work = TASKS[args.task](args.data, args.steps, every, args.variant)
     train(work, args.steps, every, args.out)
 
 

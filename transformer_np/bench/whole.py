@@ -19,12 +19,11 @@ from .measure import in_turn, quartiles
 from .report import megabytes, spread, table
 
 ROUNDS, ROUNDS_OF_TASKS = 3, 2
-FLAGS = {"gpt": "--text", "translate": "--pairs", "classify": "--data"}  # of the data
-READ = {"gpt": data.open_text, "translate": data.read_pairs, "classify": data.read_labelled}
+FLAGS = {"gpt": "--text", "translate": "--pairs"}  # of the data
+READ = {"gpt": data.open_text, "translate": data.read_pairs}
 RACES = {  # the task, the options of our commands, those of the PyTorch script
     "train": ("gpt", ["--steps 1000 --optimizer adamw"], "--steps 1000"),
     "translate": ("translate", ["--steps 800"], "--steps 800"),
-    "classify": ("classify", ["--steps 600"], "--steps 600"),
     "loss": ("gpt", ["--steps 400", "--steps 450"], "--steps 2000 --nanogpt"),
 }
 _LOSS = re.compile(r"^validation loss (\S+)$", re.MULTILINE)
@@ -135,8 +134,7 @@ def built_in(kind):
     """The built-in data, as a file has them."""
     if kind == "gpt":
         return data.documentation_text()
-    rows = data.english_portuguese() if kind == "translate" else [pair[::-1] for pair in data.sentiment_sentences()]
-    return "".join(f"{first}\t{second}\n" for first, second in rows)
+    return "".join(f"{source}\t{target}\n" for source, target in data.english_portuguese())
 
 
 def tables(groups):

@@ -42,7 +42,7 @@ def add_parser(subparsers):
     parser.add_argument(
         "--text",
         metavar="FILE",
-        help="the data of `train`, `translate`, `classify` or `loss` (default: the built-in ones)",
+        help="the data of `train`, `translate` or `loss` (default: the built-in ones)",
     )
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
     parser.add_argument(
