@@ -126,6 +126,24 @@ def test_a_stub_alone_is_not_started(name):
     assert np.isclose(verdict.share, 0)
 
 
+def test_only_the_plain_case_tells_whether_it_is_started():
+    """A whole file of stubs is checked at a glance; an answer that leaves out other cases is begun."""
+    calls = []
+
+    def relu(x):
+        calls.append(x.shape)
+        raise NotImplementedError
+
+    assert check("relu", relu, seed=0, quiet=True).outcome == "not started" and len(calls) == 1
+
+    def causal_mask(T, S=None):
+        if S is not None:
+            raise NotImplementedError
+        return np.triu(np.ones((T, T), bool), 1)
+
+    assert check("causal_mask", causal_mask, seed=0, quiet=True).outcome == "crashed"
+
+
 RESET = """import numpy as np
 
 
