@@ -409,7 +409,7 @@ def test_a_lesson_of_a_lecturer(tmp_path):
 
 
 def test_the_two_ends_of_the_colours_differ_in_grey():
-    css = (Path(explorer.__file__).parent / "common.css").read_text("utf-8")
+    css = (Path(explorer.__file__).parent / "live_page/page.css").read_text("utf-8")
     for theme in re.findall(r":root \{(.*?)\}", css, re.DOTALL):
         ends = [np.array([int(c[i : i + 2], 16) / 255 for i in (0, 2, 4)]) for c in re.findall(ENDS, theme)]
         above, below = (end**2.2 @ [0.21, 0.72, 0.07] for end in ends)

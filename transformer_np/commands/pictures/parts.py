@@ -172,7 +172,7 @@ class _Question:
 
     def _name(self, i):
         from ...data.spans import sentinel
-        from ...plots.style import visible
+        from ...plots.arguments import visible
 
         words = len(self._tokenizer)
         token = self._labels[i] if self._labels else self._tokenizer.token(i) if i < words else sentinel(i - words)

@@ -28,7 +28,7 @@ MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 MOST_PARAMETERS = {"float32": 4_000_000, "float16": 40_000_000, "int8": 150_000_000}
 
 BODY = "live_page/page.html"
-STYLES = ("common.css", "live_page/page.css")
+STYLES = ("live_page/page.css",)
 FILES = (
     "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
     "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
