@@ -9,7 +9,7 @@ A cell with the tag `solution`, and a <details> block with the summary "Solution
 An assertion (`assert …`, `np.testing.…`) tests the text and is not shown to its readers, unless its comment is
 "# shown" or "# shown: …". Neither is any other statement that has the comment "# test" in its first line.
 
-A number or a comparison in a sentence is an expression between double braces: see values.py.
+A number or a comparison in a sentence is an expression between double braces, which `notebooks/build.py` evaluates.
 """
 
 import ast
@@ -19,7 +19,6 @@ import re
 from pathlib import Path
 
 from .slides import slides
-from .values import filled
 
 SOLUTION, EXPERIMENT = "solution", "experiment"
 METADATA = {
@@ -27,6 +26,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
+FIELD = re.compile(r"\{\{\s(.+?)\s\}\}", re.DOTALL)  # an expression in a sentence
 _HERE = Path(__file__).resolve().parent
 _HEADER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _SPECIAL = re.compile(
@@ -80,6 +80,18 @@ def cells_of(text):
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     cells = read_cells(text.read_text(encoding="utf-8"))
     return [(kind, filled(source, known) if kind == "markdown" else source, tags) for kind, source, tags in cells]
+
+
+def filled(source, known):
+    """A Markdown cell with its fields replaced. Raises LookupError for a field whose value is not known."""
+
+    def known_value(found):
+        field = " ".join(found[1].split())
+        if field not in known:
+            raise LookupError(f"the value of {{{{ {field} }}}} is not known: build the notebook without --text")
+        return known[field]
+
+    return FIELD.sub(known_value, source)
 
 
 def read_cells(text):
