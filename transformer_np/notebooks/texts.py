@@ -13,14 +13,13 @@ A number or a comparison in a sentence is an expression between double braces, w
 """
 
 import ast
-import hashlib
 import json
 import re
 from pathlib import Path
 
 from .slides import slides
 
-SOLUTION, EXPERIMENT = "solution", "experiment"
+SOLUTION = "solution"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -58,20 +57,6 @@ def results(name):
     """
     path = next(text.with_name(f"{name}_results.json") for text in texts() if number(text) == name)
     return json.loads(path.read_text(encoding="utf-8"))["runs"]
-
-
-def experiment_cells(text):
-    """The code cells of a text that define its long experiment."""
-    cells = read_cells(text.read_text(encoding="utf-8"))
-    return [source for kind, source, tags in cells if kind == "code" and EXPERIMENT in tags]
-
-
-def fingerprint(text):
-    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
-    does."""
-    code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
-    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
-    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
 
 
 def cells_of(text):
