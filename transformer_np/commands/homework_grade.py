@@ -77,10 +77,9 @@ def run(args):
     from tqdm import tqdm
 
     from ..grading.formats import FORMATS, results_even_if_it_fails
-    from ..grading.report import class_results, number
+    from ..grading.report import class_results
     from ..grading.run import Grading
     from ..grading.sandbox.session import Limits
-    from ..grading.submissions import skipped_entries
     from ..homework.course import opened
     from ..support.processes import cores
 
@@ -113,14 +112,25 @@ def run(args):
             from .. import plots
 
             plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
-    width = max(len(grade.student) for grade in grades)
+    _tell(grading, grades)
+    picture = f", picture: {args.picture}" if args.picture else ""
+    print(f"Grades: {out}, reports: {grading.reports}{picture}")
+    return 0
+
+
+def _tell(grading, grades):
+    """Print the points of each student, then what the teacher should know of this grading."""
+    from ..grading.report import number
+    from ..grading.submissions import skipped_entries
+
     course = grading.rubric
+    width = max(len(grade.student) for grade in grades)
     for grade in grades:
         points, remarks = f"{number(grade.points(course))} of {number(course.possible)}", (*grade.notes, *grade.remarks)
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(remarks)}" if remarks else ""))
-    if not single and (skipped := skipped_entries(args.folder)):
+    if not grading.single and (skipped := skipped_entries(grading.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
         print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
     for remark in grading.remarks:
@@ -134,9 +144,6 @@ def run(args):
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     if grading.moodle:
         print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')
-    picture = f", picture: {args.picture}" if args.picture else ""
-    print(f"Grades: {out}, reports: {grading.reports}{picture}")
-    return 0
 
 
 def _check_own(course, seconds):
