@@ -67,6 +67,14 @@ class Run:
     advice: list = field(default_factory=list)
 
 
+def vocabulary(what, train, texts, **how):
+    """The tokenizer that `train` learns from texts. what: "the text gives", for the ValueError if they give none"""
+    try:
+        return train(texts, **how)
+    except ValueError as error:
+        raise ValueError(f"{what} no vocabulary: {error}") from None
+
+
 class Task:
     """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
     `steps`, a TaskOptions), its `tokenizer_names`, and the first three methods below.
