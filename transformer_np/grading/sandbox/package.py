@@ -25,7 +25,7 @@ ALWAYS = tuple(
     f"{PACKAGE}.{name}"
     for name in ("grading.sandbox.worker", "grading.sandbox.given", "module", "functional.special", "support.checks")
 )
-_PACKAGES = f"{PACKAGE}.layers", f"{PACKAGE}.models", f"{PACKAGE}.training"
+_PACKAGES = tuple(f"{PACKAGE}.{name}" for name in ("decoding", "layers", "models", "training"))
 _LIBRARY = ("functional", "layers", "models", "training", "decoding", "masks", "module")
 
 
