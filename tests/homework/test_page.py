@@ -239,7 +239,7 @@ def test_code_without_an_end(page):
 
 HARM = (
     f"{RELU}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nnp.maximum = None\n",
-    "import builtins\ndel builtins.len, builtins.vars\n",
+    "import sys\nsys.modules.clear()\n",
     "import sys\nsys.monitoring.free_tool_id(2)\n",
 )
 
