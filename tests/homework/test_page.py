@@ -203,7 +203,7 @@ def test_firefox(tmp_path):
             run(firefox, "await homework.ready")
             stop()
             test_code_without_an_end((firefox, stop))
-            test_an_answer_that_changes_numpy_harms_no_other((firefox, stop))
+            test_an_answer_that_changes_python_harms_no_other((firefox, stop))
             firefox.get(address)  # without a network
             run(firefox, "await homework.ready")
             assert not answered((firefox, stop), "softmax", SOFTMAX)["passed"]
@@ -237,10 +237,17 @@ def test_code_without_an_end(page):
     assert answered(page, "relu", RELU)["passed"]  # and starts again by itself
 
 
-def test_an_answer_that_changes_numpy_harms_no_other(page):
-    changes = f"{RELU}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nnp.maximum = None\n"
-    assert answered(page, "relu", changes)["outcome"] == "crashed"
-    assert answered(page, "relu", RELU)["passed"]
+HARM = (
+    f"{RELU}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nnp.maximum = None\n",
+    "import sys\nsys.modules.clear()\n",
+    "import sys\nsys.monitoring.free_tool_id(2)\n",
+)
+
+
+def test_an_answer_that_changes_python_harms_no_other(page):
+    for changes in HARM:
+        assert not answered(page, "relu", changes)["passed"]
+        assert answered(page, "relu", RELU)["passed"]
     said = answered(page, "relu", "import torch\n")
     assert said["outcome"] == "cannot be imported" and "No module named 'torch'" in said["text"]
     interrupted = answered(page, "relu", "def relu(x):\n    raise KeyboardInterrupt\n")

@@ -88,5 +88,6 @@ def clock_watched(seconds, again, over, is_library):
         monitoring.set_events(tool, sum(events))
         yield
     finally:
-        monitoring.set_events(tool, 0)
-        monitoring.free_tool_id(tool)
+        with suppress(ValueError):  # the watched code has freed it
+            monitoring.set_events(tool, 0)
+            monitoring.free_tool_id(tool)

@@ -23,7 +23,7 @@ from .split import answers_in, bound_by, free_names, parsed
 FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
 _SHARED = re.compile(r"(numpy|builtins|math|transformer_np)(\.|$)")  # modules that an answer may change for all others
-_untouched = {}  # {module: its namespace in the beginning}
+_untouched = []  # (namespace of such a module, its content in the beginning)
 
 
 class ToldLimit(TimeLimit):
@@ -50,7 +50,8 @@ def begin(folder_of_teacher=None):
     ours = ("RepodataPackagesFinder", "UnvendoredStdlibFinder")  # their advice on `import torch` helps nobody here
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ not in ours]
     without_pictures()
-    _untouched.update({module: dict(vars(module)) for name, module in sys.modules.items() if _SHARED.match(name)})
+    spaces = [vars(module) for name, module in sys.modules.items() if _SHARED.match(name)]
+    _untouched[:] = [(space, dict(space)) for space in spaces]
 
 
 def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
@@ -58,9 +59,9 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
 
     texts: JSON, {exercise: its text}, of those that the student has begun
     """
+    for space, names in _untouched:  # an answer may have changed NumPy, or `len`, for all that follow
+        space.update(names)
     texts = json.loads(texts)
-    for module, names in _untouched.items():  # an answer may have changed NumPy for all that follow
-        vars(module).update(names)
     _write(FILE, texts[name])
     try:
         return _checked(name, texts, ToldLimit(seconds, tell), seed)

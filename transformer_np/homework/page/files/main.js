@@ -117,6 +117,7 @@ async function check(seed, seconds = course.seconds) {
     const { result, printed, stopped, error } = await python.call(
       "check", name, JSON.stringify(texts, wellFormed), seconds, "tell", seed,
     );
+    if (error) python.restart(error); // the answer may have changed Python for all that follow
     const found = result ? { ...result, printed } : { ...failed(name, stopped, error), printed: "" };
     note(name, texts[name], found);
     if (name === current) show(found);

@@ -36,12 +36,12 @@ export class Python {
         if (typeof data !== "object" || !data) return; // a student's code may send anything
         if (data.ready) {
           this.tell("");
-          this.worker.onerror = () => this.#restart("Python ended");
+          this.worker.onerror = () => this.restart("Python ended");
           resolve();
         } else if (data.failed) fail(data.failed);
         else if (data.limit) this.#watch(data.limit, `it took longer than ${data.limit} s`);
         else if ("limit" in data) this.#watch(SILENT, STOPPED);
-        else if (data.fatal) this.#restart(data.fatal);
+        else if (data.fatal) this.restart(data.fatal);
         else this.#answer(data);
       };
     });
@@ -56,10 +56,11 @@ export class Python {
 
   #watch(seconds, reason) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.#restart(reason), seconds * 1000);
+    this.timer = setTimeout(() => this.restart(reason), seconds * 1000);
   }
 
-  #restart(reason) {
+  // End Python, whatever it is doing, and start it again.
+  restart(reason) {
     clearTimeout(this.timer);
     this.worker.terminate();
     const calls = [...this.calls.values()];
