@@ -57,8 +57,9 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
+from outputs import pieces, text_difference
+
 from transformer_np.homework import all_exercises
-from transformer_np.notebooks.outputs import pieces, text_difference
 from transformer_np.notebooks.paths import minutes, stated_minutes
 from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, number, read_cells, shown
 from transformer_np.notebooks.values import fields, filled, is_claim, names_of

@@ -23,7 +23,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 def _load_build():
     spec = importlib.util.spec_from_file_location("notebooks_build", FOLDER / "build.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)  # as for a script: it imports its neighbour
+        spec.loader.exec_module(module)
     return module
 
 

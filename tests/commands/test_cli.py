@@ -304,17 +304,6 @@ def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
     assert code == 0 and out.startswith("steps 8\n")
 
 
-def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
-    resume = ("train", "translate", "--out", "run", "--resume")
-    (here / "pairs.tsv").write_text("a\tb\n" * 9)
-    assert "too few pairs" in fails_at_once(capsys, *resume)
-    (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
-    assert "the data differ from those that the run in run started with" in fails_at_once(capsys, *resume)
-    (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
-    (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
-    assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)
-
-
 @pytest.mark.parametrize("steps, what", [(3, "the loss is nan at step 2"), (1, "the validation loss is nan at step 1")])
 def test_a_training_that_diverges_is_a_failed_check(capsys, here, steps, what):
     message = fails(capsys, *train("--lr", "1e30", "--steps", steps), code=1)

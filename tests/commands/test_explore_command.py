@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from transformer_np.cli import main
-from transformer_np.data import english_portuguese
-from transformer_np.data.corpus import LECTURE_SENTENCE, with_full_stops
+from transformer_np.data import LECTURE_SENTENCE
 
 VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
 
@@ -136,13 +135,3 @@ def test_what_it_cannot_do(trained, capsys, monkeypatch, args, message):
 def test_a_target_that_does_not_fit(trained, tmp_path, capsys):
     given = "Ana", "--target", "canta " * 64, "--model", trained / "translate", "-o", tmp_path / "page.html"
     assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]
-
-
-def test_the_example_reads_full_stops_and_has_not_seen_the_lectures_sentence():
-    pairs = with_full_stops(english_portuguese()[::7])
-    sources = [source for source, _ in pairs]
-    assert LECTURE_SENTENCE not in sources and LECTURE_SENTENCE + "." not in sources
-    stops = sum(source.endswith(".") for source in sources)
-    statements = sum(not source.endswith("?") for source in sources)
-    assert 0.4 < stops / statements < 0.6
-    assert all(source.endswith(".") == target.endswith(".") for source, target in pairs)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from transformer_np import cli
-from transformer_np.homework import all_exercises, check, load
+from transformer_np.homework import all_exercises, check, checking, load
+from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.path import chapter_line, chapters
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
@@ -126,22 +127,22 @@ def test_a_stub_alone_is_not_started(name):
     assert np.isclose(verdict.share, 0)
 
 
-def test_only_the_plain_case_tells_whether_it_is_started():
+def test_only_the_plain_case_tells_whether_it_is_started(monkeypatch):
     """A whole file of stubs is checked at a glance; an answer that leaves out other cases is begun."""
     calls = []
-
-    def relu(x):
-        calls.append(x.shape)
-        raise NotImplementedError
-
-    assert check("relu", relu, seed=0, quiet=True).outcome == "not started" and len(calls) == 1
+    monkeypatch.setattr(checking, "attempt", lambda *call: calls.append(call) or attempt(*call))
 
     def causal_mask(T, S=None):
+        raise NotImplementedError
+
+    assert check("causal_mask", causal_mask, seed=0, quiet=True).outcome == "not started" and len(calls) == 1
+
+    def for_equal_lengths(T, S=None):
         if S is not None:
             raise NotImplementedError
         return np.triu(np.ones((T, T), bool), 1)
 
-    assert check("causal_mask", causal_mask, seed=0, quiet=True).outcome == "crashed"
+    assert check("causal_mask", for_equal_lengths, seed=0, quiet=True).outcome == "crashed"
 
 
 RESET = """import numpy as np

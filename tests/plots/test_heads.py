@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from reading import ENGLISH, PORTUGUESE, TWELVE, check_layout, weights_of
 
 from transformer_np import plots
-from transformer_np.plots.style import steady
+from transformer_np.plots.arguments import steady
 
 # --- head view --------------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from shared import few_of
 from transformer_np import functional as F
 from transformer_np import masks, plots
 from transformer_np.models import Transformer, TransformerConfig
-from transformer_np.plots import style
-from transformer_np.plots.style import font_with, steady, text_width
+from transformer_np.plots import fonts
+from transformer_np.plots.arguments import steady
+from transformer_np.plots.fonts import font_with, text_width
 
 # --- positional encoding ----------------------------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ def font(tmp_path, monkeypatch):
 
 def test_letters_come_from_a_font_that_has_them(font, monkeypatch):
     """Also when the picture is saved, and the style in which it was drawn is over; the others are named once."""
-    monkeypatch.setattr(style, "_has", lambda file, letter, has=style._has: letter != "は" and has(file, letter))
+    monkeypatch.setattr(fonts, "_has", lambda file, letter, has=fonts._has: letter != "は" and has(file, letter))
     words = ["Ω", "は", "Ω\U00012031"]
     picture = plots.attention(np.ones((3, 3)) / 3, words, words)
     assert list(words_on(heatmaps(picture)[0].yaxis).values()) == words

@@ -8,7 +8,8 @@ from reading import check_layout, colour_bar, heatmaps, weights_of, words_on
 from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.inspection import Contributions, Effects, HeadAblation
-from transformer_np.plots.style import TEXT, steady
+from transformer_np.plots.arguments import steady
+from transformer_np.plots.sizes import TEXT
 
 
 def test_logit_lens_shows_the_likeliest_words(rng):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
+from .answers import Survey, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
 from .guard import guarded, is_students, safe_numpy, unheard
@@ -22,7 +22,9 @@ from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
+from .magics import NeedsIPython
 from .path import all_exercises
+from .remarks import best, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import stand_in
 

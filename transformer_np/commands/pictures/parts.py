@@ -109,7 +109,7 @@ class _Question:
         return int(ids[0])
 
     def _name(self, i):
-        from ...plots.style import visible
+        from ...plots.arguments import visible
 
         return f"“{visible(self._tokenizer.token(i))}”"
 
