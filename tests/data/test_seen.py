@@ -2,11 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 from shared import call
 
 from transformer_np.cli import main
 from transformer_np.data import BPETokenizer, CharTokenizer, Seen, WordTokenizer
+from transformer_np.tasks.classify import Classifier
+from transformer_np.tasks.t5 import TextToText
+from transformer_np.tasks.text import TextGenerator
+from transformer_np.tasks.translation import Translator
 
 SPELLINGS = [
     " Ana is  tired",
@@ -107,3 +112,16 @@ def test_every_command_reads_the_same_text_and_names_new_words(runs, capsys, kin
     assert sum("unicorn" in line for line in lines) == 2 and sum(" words: " in line for line in lines) == 1
     _, out, err = call(capsys, *USES[kind], "--model", runs / kind, "--json", f"{prefix}Ana is a unicorn")
     assert "unicorn" in json.loads(out)["unseen"] and err == ""
+
+
+@pytest.mark.long
+def test_the_same_in_python(runs):
+    for kind, trained in {
+        "translate": Translator,
+        "classify": Classifier,
+        "gpt": TextGenerator,
+        "t5": TextToText,
+    }.items():
+        loaded = trained.load(runs / kind)
+        assert all(np.array_equal(loaded.encode(text), loaded.encode("Ana is tired")) for text in SPELLINGS)
+        assert loaded.seen.words

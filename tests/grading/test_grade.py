@@ -477,7 +477,7 @@ def command(folder, out):
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-@pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("ending", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.release)])
 def test_a_run_that_is_broken_off(tmp_path, ending):
     sleeps = "import time\ntime.sleep(1000)\n"
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": sleeps}), tmp_path / "grades.csv"

@@ -18,6 +18,7 @@ from transformer_np.grading.results import seed_of
 from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises, checking, load, magics
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
 from transformer_np.notebooks.texts import student_copy, texts
@@ -556,7 +557,7 @@ def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
         cells = text.split("\n\n\n")
         (tmp_path / f"{name}.ipynb").write_text(notebook(*cells), encoding="utf-8")
         for ending in (".py", ".ipynb"):
-            standing = Checks(load(tmp_path / f"{name}{ending}"), seed=3).of(name)
+            standing = Checks(load(tmp_path / f"{name}{ending}"), seed=3, limit=TimeLimit(60)).of(name)
             wrong += [] if standing.passed else [(name, ending, standing.verdict.message)]
     assert not wrong
     assert operators > 5
