@@ -52,7 +52,6 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "log_softmax": {"logits": _LOGITS},
         "greedy_decode": {"model": _MODEL, "src": _SRC, "max_len": "5"},
         "beam_search": {"model": _MODEL, "src": _SRC, "beam_size": "2"},
-        "sequence_log_probs": {"model": _MODEL, "src": _SRC, "tgt_in": _TGT, "tgt_out": _TGT},
         "sampling_distribution": {"logits": _LOGITS, "temperature": "0.5", "top_k": "3"},
         "generate": {"model": _GPT, "prompt": _SRC, "max_new_tokens": "5", "temperature": "0"},
         "KeyValueCache": {},

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from transformer_np.cli import main
-from transformer_np.data import english_portuguese, split_text
-from transformer_np.data.corpus import with_full_stops
+from transformer_np.data import LECTURE_SENTENCE, english_portuguese, split_text
 from transformer_np.inspection.explorer.finished import PAGES, finished_page
 from transformer_np.inspection.explorer.live import explore_live
 from transformer_np.tasks.text import TextGenerator
@@ -36,6 +35,17 @@ def beginnings():
     read = split_text("\n\n".join(alice())).train.split("\n\n")
     found = [" ".join(paragraph.split()[:12]) for paragraph in read if paragraph.count(" ") > 20]
     return found[:: len(found) // 40]
+
+
+def with_full_stops(pairs):
+    """The pairs with a full stop after every second statement, for a model that reads what people type; without the
+    lecture's sentence, so that the model has not seen it."""
+    found = []
+    for i, (source, target) in enumerate(pairs):
+        stop = "" if i % 2 or source.endswith("?") else "."
+        if source != LECTURE_SENTENCE:
+            found.append((source + stop, target + stop))
+    return found
 
 
 def train(name):

@@ -6,7 +6,7 @@ from test_bad_input import a, refused
 
 from transformer_np import data, layers, models, training
 from transformer_np import functional as F
-from transformer_np.decoding import beam_search, generate, greedy_decode, sequence_log_probs
+from transformer_np.decoding import beam_search, generate, greedy_decode
 from transformer_np.inspection.interpretation import attention_rollout
 from transformer_np.layers import Embedding, Linear, TiedLinear, UnscaledAttention
 from transformer_np.layers.blocks import AddNorm
@@ -23,9 +23,8 @@ TAKE_OBJECTS = {
     "config": [models.GPT, models.Llama, models.Bert, models.T5, Transformer, models.TransformerXL, models.Word2Vec],
     "model": [
         lambda model: greedy_decode(model, [[1, 2]]), lambda model: beam_search(model, [[1, 2]]),
-        lambda model: generate(model, [[1, 2]], 2),
-        lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]), training.TeacherForcing,
-        training.NextToken, layers.merge_lora, lambda model: training.save_model("nowhere", model),
+        lambda model: generate(model, [[1, 2]], 2), training.TeacherForcing, training.NextToken,
+        layers.merge_lora, lambda model: training.save_model("nowhere", model),
         lambda model: training.Trainer(model, training.SGD([Parameter(a(3))]), training.NextToken(Linear(2, 3))),
     ],
     "optimizer": [lambda it: training.Trainer(Linear(2, 3), it, training.NextToken(Linear(2, 3)))],
@@ -114,7 +113,6 @@ MASKED_IDS = MASKED.astype(int)
         ("padding", lambda: models.Bert(BERT)(np.ones((2, 3), int), padding=MASKED > 0)),
         ("weights", lambda: attention_rollout(MASKED[None, None])),
         ("vectors", lambda: Embedding.from_vectors(MASKED)),
-        ("tgt_out", lambda: sequence_log_probs(models.Transformer(PAIR), [[1, 2]], [[1, 2, 3]], MASKED_IDS[:1])),
         ("sequences", lambda: data.pad_batch([[1, 2], MASKED_IDS[0]])),
     ],
 )

@@ -13,7 +13,6 @@ from transformer_np.decoding import (
     greedy_decode,
     greedy_steps,
     log_softmax,
-    sequence_log_probs,
 )
 from transformer_np.masks import causal_mask
 
@@ -155,17 +154,6 @@ def test_max_len_is_the_number_of_tokens(speaker):
     model.output.b.data[EOS] = -99
     assert [len(ids) for ids in greedy_decode(model, SRC, 12)] == [12, 12, 12]  # the model's own maximum
     assert [len(ids) for ids in beam_search(model, SRC, 3, 5)] == [5, 5, 5]
-
-
-def test_sequence_log_probs(speaker):
-    model, ids = speaker(1), [[5, 4, 11, 2], [12, 2], [7, 7, 2]]
-    tgt_in = np.array([[BOS, 5, 4, 11], [BOS, 12, PAD, PAD], [BOS, 7, 7, PAD]])
-    tgt_out = np.array([[5, 4, 11, EOS], [12, EOS, PAD, PAD], [7, 7, EOS, PAD]])
-    expected = [
-        sum(next_log_probs(model, src, row[:t])[row[t]] for t in range(len(row)))
-        for src, row in zip(SRC, ids, strict=True)
-    ]
-    np.testing.assert_allclose(sequence_log_probs(model, SRC, tgt_in, tgt_out), expected, rtol=1e-10)
 
 
 def test_log_softmax(rng):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_np.notebooks.texts import experiment_cells, fingerprint, results, student_copy
+from transformer_np.notebooks.texts import results, student_copy
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -20,14 +20,16 @@ pytestmark = [
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
-def _load_build():
-    spec = importlib.util.spec_from_file_location("notebooks_build", FOLDER / "build.py")
+def _loaded(name):
+    spec = importlib.util.spec_from_file_location(f"notebooks_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)  # as for a script: it imports its neighbour
+        spec.loader.exec_module(module)
     return module
 
 
-build = _load_build()
+build, experiment = _loaded("build"), _loaded("experiment")
 TEXTS = build.sources()
 each = pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
 
@@ -98,17 +100,19 @@ def test_a_fresh_execution_says_the_same(text, monkeypatch):
 
 @each
 def test_stored_results_are_of_the_experiment_in_the_text(text):
-    if not experiment_cells(text):
+    if not experiment.experiment_cells(text):
         return
     stored = json.loads(text.with_name(f"{build.number(text)}_results.json").read_text(encoding="utf-8"))
-    assert stored["cells"] == fingerprint(text), f"run python notebooks/experiment.py {build.number(text)} again"
+    assert stored["cells"] == experiment.fingerprint(text), (
+        f"run python notebooks/experiment.py {build.number(text)} again"
+    )
     assert all(len(runs) >= 3 for runs in results(build.number(text)).values())
 
 
 def test_a_fingerprint_changes_with_the_experiment_only(text):
     def of(old, new):
         text.write_text(SOURCE.replace("```python\n", '```python tags=["experiment"]\n', 1).replace(old, new))
-        return fingerprint(text)
+        return experiment.fingerprint(text)
 
     before = of("", "")
     assert of("x = 1 / 3", "x = 1 / 3  # a comment") == of("Some words", "Other words") == before
@@ -288,20 +292,6 @@ def test_what_the_pretrained_encoder_prints_is_compared_where_it_is_installed(te
     assert bool(build.output_differences(a, b)) is installed
 
 
-def test_assertions_are_executed_and_not_shown(text):
-    tested = SOURCE.replace("x = 1 / 3", "x = 1 / 3\nassert 3 * x == 1\n1 + 1  # test").replace(
-        "\nx\n", "\nassert x\nx\n"
-    )
-    text.write_text(tested + "\n```python\nassert x < 1\n```\n\n```python\nx > 0\n```\n", encoding="utf-8")
-    assert build.build(text) == []
-    notebook = build.read_notebook(build.target(text))
-    assert [cell.source for cell in notebook.cells[1:]] == ["x = 1 / 3\nx", 'print("a sample")', "x > 0"]
-    assert [cell.execution_count for cell in notebook.cells[1:]] == [1, 2, 3]
-    assert build.source_differences(notebook, build.read_text(text)) == [] == build.check(text)
-    text.write_text(tested.replace("== 1", "== 2"), encoding="utf-8")
-    assert build.build(text) == ["01-002: AssertionError: "]
-
-
 SENTENCES = (
     SOURCE.replace("Some words.\n", "")
     + """
@@ -386,18 +376,25 @@ def test_which_notebooks(text):
 
 
 def test_building_and_checking(text, capsys, monkeypatch):
+    """Assertions are executed and not shown."""
     monkeypatch.setattr(build, "sources", lambda only=(): [text])
-    path = build.target(text)
+    path, tested = build.target(text), SOURCE.replace("x = 1 / 3", "x = 1 / 3\nassert 3 * x == 1\n1 + 1  # test")
+    tested = tested.replace("\nx\n", "\nassert x\nx\n") + "\n```python\nassert x < 1\n```\n\n```python\nx > 0\n```\n"
+    text.write_text(tested, encoding="utf-8")
     assert build.main(["--check"]) == 1 and "no 01_title.ipynb" in capsys.readouterr().err
     assert build.main([]) == 0
     assert path.exists() and "01_title.ipynb" in capsys.readouterr().err
     written = path.stat().st_mtime_ns
     assert build.main([]) == 0 and path.stat().st_mtime_ns == written  # nothing changed, nothing written
+    notebook = build.read_notebook(path)
+    assert [cell.source for cell in notebook.cells[1:]] == ["x = 1 / 3\nx", 'print("a sample")', "x > 0"]
+    assert [cell.execution_count for cell in notebook.cells[1:]] == [1, 2, 3]
+    assert build.source_differences(notebook, build.read_text(text)) == []
 
     path.write_text(path.read_text().replace("0.3333", "0.4333"))
     assert build.main(["--check"]) == 1 and "01-002: '0.4333" in capsys.readouterr().err
-    text.write_text(SOURCE.replace("1 / 3", "1 / 0"), encoding="utf-8")
-    assert build.main([]) == 1 and "01-002: ZeroDivisionError" in capsys.readouterr().err
+    text.write_text(tested.replace("== 1", "== 2"), encoding="utf-8")
+    assert build.main([]) == 1 and "01-002: AssertionError" in capsys.readouterr().err
     assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
 
 

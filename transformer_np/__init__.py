@@ -28,55 +28,27 @@ by the parts that need them.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = (
-    "data",
-    "decoding",
-    "functional",
-    "gradcheck",
-    "homework",
-    "layers",
-    "lecture",
-    "masks",
-    "models",
-    "module",
-    "plots",
-    "pretrained",
-    "tasks",
-    "training",
+    *("data", "decoding", "functional", "gradcheck", "homework", "layers", "lecture", "masks", "models", "module"),
+    *("plots", "pretrained", "tasks", "training"),
 )
-_HOMES = {
-    "Adam": "training",
-    "AdamW": "training",
-    "Bert": "models",
-    "BertConfig": "models",
-    "GPT": "models",
-    "GPTConfig": "models",
-    "Llama": "models",
-    "LlamaConfig": "models",
-    "T5": "models",
-    "T5Config": "models",
-    "TeacherForcing": "training",
-    "TextToText": "tasks.t5",
-    "Trainer": "training",
-    "Transformer": "models",
-    "TransformerConfig": "models",
-    "TransformerXL": "models",
-    "TransformerXLConfig": "models",
-    "Translator": "tasks.translation",
-    "Word2Vec": "models",
-    "Word2VecConfig": "models",
-    "WordVectors": "tasks.word2vec",
-    "beam_search": "decoding",
-    "check_gradients": "gradcheck",
-    "check_layer": "inspection",
-    "check_model": "inspection",
-    "generate": "decoding",
-    "greedy_decode": "decoding",
-    "noam_schedule": "training",
-    "trace": "tracing",
+_NAMES = {  # of the parts that define them
+    "decoding": ("beam_search", "generate", "greedy_decode"),
+    "gradcheck": ("check_gradients",),
+    "inspection": ("check_layer", "check_model"),
+    "models": (
+        *("Bert", "BertConfig", "GPT", "GPTConfig", "Llama", "LlamaConfig", "T5", "T5Config", "Transformer"),
+        *("TransformerConfig", "TransformerXL", "TransformerXLConfig", "Word2Vec", "Word2VecConfig"),
+    ),
+    "tasks.t5": ("TextToText",),
+    "tasks.translation": ("Translator",),
+    "tasks.word2vec": ("WordVectors",),
+    "tracing": ("trace",),
+    "training": ("Adam", "AdamW", "TeacherForcing", "Trainer", "noam_schedule"),
 }
+_HOMES = {name: part for part, names in _NAMES.items() for name in names}
 
 __all__ = [*_HOMES, *_MODULES]
 

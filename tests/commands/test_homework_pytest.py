@@ -149,10 +149,3 @@ def test_no_submission_is_imported_from_the_current_folder(tmp_path):
     graded = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (graded.returncode, graded.stdout.count("0 of 1")) == (0, 5), graded.stderr
     assert not (tmp_path / "executed").exists()
-
-
-@pytest.mark.long
-def test_an_exercise_is_one_test_whatever_files_pytest_looks_into(homework):
-    (homework / "pytest.ini").write_text("[pytest]\npython_files = *.py\n", encoding="utf-8")
-    out = run(homework, "--collect-only", "-q")[1]
-    assert out.count("homework.py::relu") == 1

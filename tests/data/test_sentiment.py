@@ -206,8 +206,6 @@ def test_labelled_batches():
         assert batch.ids.shape[0] == batch.labels.shape[0] <= 5 and batch.labels.ndim == 1
         found += [(ids[ids != PAD].tolist(), int(label)) for ids, label in zip(batch.ids, batch.labels, strict=True)]
     assert sorted(found) == sorted(texts)
-    again = LabelledBatches(texts, batch_size=5, seed=3).batch(7)
-    assert np.array_equal(again.ids, batches.batch(7).ids) and np.array_equal(again.labels, batches.batch(7).labels)
 
 
 @pytest.mark.parametrize("kind", [WordTokenizer, CharTokenizer])
@@ -259,21 +257,14 @@ def test_something_is_always_asked_for():
         mask_tokens(np.array([[4]]), 5, 0)
 
 
-def test_the_holes_depend_on_seed_and_step_alone():
+def test_every_epoch_has_every_text_with_other_holes():
     texts = [[BOS, *np.random.default_rng(i).integers(4, MASK, size=12), EOS] for i in range(8)]
     batches = MaskedBatches(texts, 4, V, seed=5)
-    found = [batches.batch(step) for step in range(6)]
-    again = MaskedBatches(texts, 4, V, seed=5)
-    for step in (5, 0, 3):
-        assert np.array_equal(again.batch(step).ids, found[step].ids)
-        assert np.array_equal(again.batch(step).targets, found[step].targets)
-    assert not np.array_equal(MaskedBatches(texts, 4, V, seed=6).batch(0).ids, found[0].ids)
+    found = [batches.batch(step) for step in range(4)]
     whole = [np.where(b.targets == IGNORED, b.ids, b.targets) for b in found]
     texts_of = [
         {tuple(row): tuple(t) for row, t in zip(w, b.targets, strict=True)} for w, b in zip(whole, found, strict=True)
     ]
     assert {*texts_of[0], *texts_of[1]} == {tuple(map(int, text)) for text in texts}  # an epoch has every text
     first, second = {**texts_of[0], **texts_of[1]}, {**texts_of[2], **texts_of[3]}
-    assert sum(first[text] != second[text] for text in first) >= 6  # with other holes in the next epoch
-    for one, other in zip(batches.in_order(), again.in_order(), strict=True):
-        assert np.array_equal(one.ids, other.ids) and np.array_equal(one.targets, other.targets)
+    assert sum(first[text] != second[text] for text in first) >= 6

@@ -16,8 +16,9 @@ from test_grade import PATIENT, SOFTMAX
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
 from transformer_np.grading.run import Grading
-from transformer_np.homework import all_exercises, answers, checking, load
+from transformer_np.homework import all_exercises, checking, load, magics
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
 from transformer_np.notebooks.texts import student_copy, texts
@@ -495,14 +496,14 @@ def test_files_from_elsewhere(tmp_path):
 
 def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
-    answers._transformers.cache_clear()
+    magics._transformers.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"pip install 'transformer-np\[notebooks\]'.*`check` needs no IPython"):
             load(of_cells / "in" / "ada.ipynb")
     finally:
-        answers._transformers.cache_clear()
+        magics._transformers.cache_clear()
     monkeypatch.setattr(run, "find_spec", lambda name: None)
-    with pytest.raises(answers.NeedsIPython, match="pip install"):
+    with pytest.raises(magics.NeedsIPython, match="pip install"):
         Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
 
 
@@ -556,7 +557,7 @@ def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
         cells = text.split("\n\n\n")
         (tmp_path / f"{name}.ipynb").write_text(notebook(*cells), encoding="utf-8")
         for ending in (".py", ".ipynb"):
-            standing = Checks(load(tmp_path / f"{name}{ending}"), seed=3).of(name)
+            standing = Checks(load(tmp_path / f"{name}{ending}"), seed=3, limit=TimeLimit(60)).of(name)
             wrong += [] if standing.passed else [(name, ending, standing.verdict.message)]
     assert not wrong
     assert operators > 5

@@ -6,21 +6,16 @@ from pathlib import Path
 
 import pytest
 from test_grade import PATIENT, SOFTMAX
-from test_sandbox import BUILT
+from test_sandbox import BUILT, task_of
 
 from transformer_np.grading import judges
 from transformer_np.grading.sandbox import package
-from transformer_np.grading.sandbox.session import Limits, Task, try_submission
+from transformer_np.grading.sandbox.session import Limits, try_submission
 from transformer_np.homework import all_exercises
-from transformer_np.homework.judging.trials import Trials
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("walls")]
 PROGRAMS = Path(__file__).with_name("ordinary.txt").read_text(encoding="utf-8").split("\n---\n")
 EXERCISES = list(all_exercises())
-
-
-def task_of(name):
-    return Task(all_exercises()[name], Trials(all_exercises()[name], 1))
 
 
 def test_ordinary_programs_run():

@@ -189,16 +189,13 @@ def test_of_a_sheet_neither_answers_nor_mistakes_are_given(name):
 
 @pytest.mark.long
 def test_an_exercise_has_the_parts_that_it_is_built_from_and_no_others():
-    parts = {name: task_of(name).message["modules"] for name in all_exercises()}
+    """And its process comes before those that hold its answer."""
+    tasks = {name: task_of(name) for name in all_exercises()}
+    parts = {name: task.message["modules"] for name, task in tasks.items()}
     assert {name for name in parts if any(".functional" in m or ".training" in m for m in parts[name])} == set(BUILT)
     assert not any(".models" in module for name in BUILT[:6] for module in parts[name])
     for name in ("Optimizer", "Adam", "AdamW"):
         assert not any(".layers" in module or ".functional" in module for module in parts[name])
-
-
-@pytest.mark.long
-def test_an_exercise_is_tried_before_the_process_of_another_holds_its_answer():
-    tasks = {name: task_of(name) for name in all_exercises()}
     held = 0
     for holder in tasks.values():
         for name, exercise in all_exercises().items():

@@ -72,6 +72,16 @@ def test_a_course_of_two_parts():
     ("text", "told"),
     [
         ('exercises = ["02", "softmax"]', "line 1: exercises names softmax twice"),
+        ('exercises = [\n"softmax",\n"softmax"]', "line 3: exercises names softmax twice"),
+        ("partial = \n", "line 1"), ("\npartial = 1", "line 2: partial must be true or false, got 1"),
+        ("patial = true", "line 1: there is no setting 'patial'; did you mean partial?"),
+        ('exercises = "softmax"', "line 1: exercises must be a list"), ("exercises = []", "no exercise gives points"),
+        ("[points]\nsoftmax_bckward = 1", "did you mean softmax_backward?"), ("[points]\nsoftmax = inf", "line 2"),
+        ("[points]\nsoftmax = 1\nsoftmax_backward = -1", "line 3: the points for softmax_backward must be a number"),
+        ('[points]\nsoftmax = "2"', "line 2: the points for softmax must be a number"),
+        ("[points]\nsoftmax = true", "line 2: the points for softmax must be a number"),
+        ('exercises = ["softmax"]\n[points]\nsoftmax_backward = 1', "line 3: points for softmax_backward, but"),
+        ("points = 3", "line 1: points must be a table"), ("pass_mark = 101", "line 1: pass_mark"),
         ('\nexercises = ["99"]', "line 2: there are no exercises of notebook 99"),
         ('exercises = ["sofmax"]', "did you mean softmax?"),
         ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but relu is not in exercises"),
@@ -93,7 +103,7 @@ def test_a_course_of_two_parts():
         ("folder = 3", "folder must be a text in quotes"),
         ('exercise = ["softmax"]', "did you mean exercises?"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_course(text, told):
     with pytest.raises(CourseError, match=re.escape(told)):
         parse_course(text)

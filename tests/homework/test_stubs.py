@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from transformer_np import cli
-from transformer_np.homework import all_exercises, check, load
+from transformer_np.homework import all_exercises, check, checking, load
+from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.path import chapter_line, chapters
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
@@ -117,13 +118,31 @@ def test_every_stub_is_not_started(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", all_exercises())
+@pytest.mark.parametrize("name", ["relu", *PARTS])
 def test_a_stub_alone_is_not_started(name):
     """Also without the other stubs around it, with the library's in their places."""
     exercise = all_exercises()[name]
     verdict = check(name, executed(stub_file([exercise]))[name], seed=0, quiet=True)
     assert verdict.outcome == "not started"
     assert np.isclose(verdict.share, 0)
+
+
+def test_only_the_plain_case_tells_whether_it_is_started(monkeypatch):
+    """A whole file of stubs is checked at a glance; an answer that leaves out other cases is begun."""
+    calls = []
+    monkeypatch.setattr(checking, "attempt", lambda *call: calls.append(call) or attempt(*call))
+
+    def causal_mask(T, S=None):
+        raise NotImplementedError
+
+    assert check("causal_mask", causal_mask, seed=0, quiet=True).outcome == "not started" and len(calls) == 1
+
+    def for_equal_lengths(T, S=None):
+        if S is not None:
+            raise NotImplementedError
+        return np.triu(np.ones((T, T), bool), 1)
+
+    assert check("causal_mask", for_equal_lengths, seed=0, quiet=True).outcome == "crashed"
 
 
 RESET = """import numpy as np

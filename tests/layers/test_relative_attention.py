@@ -148,14 +148,6 @@ def test_the_layer_against_a_double_loop(layer, rng, with_memory):
     np.testing.assert_allclose(out, heads @ layer.w_o.data, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("mask", [None, SOME], ids=["no mask", "a mask"])
-def test_gradients_with_a_memory(layer, rng, mask):
-    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, M, D))
-    report = check_gradients(layer, x, memory=memory, mask=mask, max_entries=20)
-    assert [e.name for e in report.entries] == ["input 0", "w_q", "w_k", "w_v", "w_o", "w_r", "u", "v"]
-    assert report.passed, report
-
-
 def test_the_memory_is_read_and_bounds_are_checked(layer, rng):
     x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, M, D))
     assert abs(layer(x, memory) - layer(x)).max() > 0.1

@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,8 +16,9 @@ from shared import few_of
 from transformer_np import functional as F
 from transformer_np import masks, plots
 from transformer_np.models import Transformer, TransformerConfig
-from transformer_np.plots import style
-from transformer_np.plots.style import font_with, steady, text_width
+from transformer_np.plots import fonts
+from transformer_np.plots.arguments import steady
+from transformer_np.plots.fonts import font_with, text_width
 
 # --- positional encoding ----------------------------------------------------------------------------------------------
 
@@ -52,23 +52,6 @@ def test_a_small_table_shows_its_values():
         *("0.84", "0.54", "0.01", "1.00"),
         *("0.91", "−0.42", "0.02", "1.00"),
     ]
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (0, 4)])
-def test_positional_encoding_refuses_another_shape(shape):
-    with pytest.raises(
-        ValueError, match=rf"table must have the axes \(length, d_model\), got shape {re.escape(str(shape))}"
-    ):
-        plots.positional_encoding(table=np.ones(shape))
-
-
-def test_positional_encoding_refuses_what_is_no_number():
-    with pytest.raises(ValueError, match=r"table must be finite, got nan at index \(1, 0\)"):
-        plots.positional_encoding(table=[[0.0, 1.0], [np.nan, np.inf]])
-    with pytest.raises(TypeError, match="table must be an array of numbers"):
-        plots.positional_encoding(table=[["a"]])
-    with pytest.raises(ValueError, match="length"):
-        plots.positional_encoding(0, 4)
 
 
 # --- attention --------------------------------------------------------------------------------------------------------
@@ -186,29 +169,8 @@ def test_words_are_shown_as_they_are(rng):
     check_layout(figure)  # a missing glyph is a warning, and so an error here
 
 
-@pytest.mark.parametrize("shape", [(5, 4), (3, 5, 4), (2, 3, 5, 4)])
-def test_the_words_must_fit_the_weights(rng, shape):
-    weights = weights_of(rng, *shape)
-    with pytest.raises(ValueError, match="queries must be 5 words, one for each row; got 4: Lucas, vai"):
-        plots.attention(weights, PORTUGUESE[:4], ENGLISH[:4])
-    with pytest.raises(ValueError, match="keys must be 4 words, one for each column; got 5: Lucas, will"):
-        plots.attention(weights, PORTUGUESE, ENGLISH)
-    with pytest.raises(TypeError, match="queries must be a list of words, got the string 'abcde'"):
-        plots.attention(weights, "abcde", ENGLISH[:4])
-
-
-@pytest.mark.parametrize("shape", [(5,), (1, 2, 3, 5, 5), (0, 5), (2, 0, 5, 5)])
-def test_attention_refuses_another_shape(shape):
-    with pytest.raises(ValueError, match=rf"weights must have the axes .*, got shape {re.escape(str(shape))}"):
-        plots.attention(np.ones(shape), PORTUGUESE, ENGLISH)
-
-
-def test_attention_refuses_what_are_no_weights(rng):
-    with pytest.raises(ValueError, match=r"weights must lie in 0 … 1.*got -2 … 3"):
-        plots.attention([[-2.0, 3.0]], ["a"], ["b", "c"])
-    with pytest.raises(ValueError, match="weights must be finite"):
-        plots.attention([[0.0, np.nan]], ["a"], ["b", "c"])
-    plots.attention(np.float32([[0.0, 1 + 1e-6]]), ["a"], ["b", "c"])  # rounding
+def test_a_weight_that_rounding_has_made_too_large_is_shown():
+    plots.attention(np.float32([[0.0, 1 + 1e-6]]), ["a"], ["b", "c"])
 
 
 # --- attention of a model ---------------------------------------------------------------------------------------------
@@ -298,20 +260,6 @@ def test_mask_is_labelled_with_words_or_positions():
     assert words_on(axes.xaxis) == dict(enumerate(ENGLISH))
     assert words_on(axes.yaxis) == {0: "0", 1: "1", 2: "2"}
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("key (looked at)", "query (looking)")
-    with pytest.raises(ValueError, match="queries must be 3 words, one for each row; got 5"):
-        plots.mask(masks.causal_mask(3, 5), queries=ENGLISH)
-
-
-def test_mask_refuses_what_is_no_mask():
-    with pytest.raises(ValueError, match=r"mask must have the axes \(T, S\), got shape \(2, 3, 3\)"):
-        plots.mask(np.zeros((2, 3, 3), bool))
-    with pytest.raises(ValueError, match=r"mask must have the axes \(T, S\), got shape \(3,\)"):
-        plots.mask(np.zeros(3, bool))
-    with pytest.raises(TypeError, match=r"mask must be Boolean .* got int"):
-        plots.mask(np.eye(3, dtype=int))
-    for value in (0.5, -3.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match=r"mask must be 0 .* or −inf"):
-            plots.mask(np.array([[0.0, value]]))
 
 
 @pytest.fixture
@@ -341,7 +289,7 @@ def font(tmp_path, monkeypatch):
 
 def test_letters_come_from_a_font_that_has_them(font, monkeypatch):
     """Also when the picture is saved, and the style in which it was drawn is over; the others are named once."""
-    monkeypatch.setattr(style, "_has", lambda file, letter, has=style._has: letter != "は" and has(file, letter))
+    monkeypatch.setattr(fonts, "_has", lambda file, letter, has=fonts._has: letter != "は" and has(file, letter))
     words = ["Ω", "は", "Ω\U00012031"]
     picture = plots.attention(np.ones((3, 3)) / 3, words, words)
     assert list(words_on(heatmaps(picture)[0].yaxis).values()) == words

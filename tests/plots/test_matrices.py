@@ -8,7 +8,7 @@ from reading import check_layout
 from transformer_np import plots
 from transformer_np.layers import LayerNorm, MultiHeadAttention
 from transformer_np.lecture import five_words, three_heads
-from transformer_np.plots.style import steady
+from transformer_np.plots.arguments import steady
 
 WORDS = ["a", "$b$", "c", "<d>"]
 

@@ -49,6 +49,14 @@ def learned(small, tmp_path_factory):
     return folder, train(folder, tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, dropout=0.0, **sizes)
 
 
+@pytest.fixture(scope="module")
+def begun(small, tmp_path_factory):
+    """The folder of a run of one step: it knows the same tasks and words."""
+    folder = tmp_path_factory.mktemp("runs") / "begun"
+    train(folder, tasks="translate,sentiment", steps=1, vocab_size=340, max_len=24)
+    return folder
+
+
 @pytest.fixture
 def text_file(tmp_path):
     path = tmp_path / "text.txt"
@@ -109,9 +117,8 @@ def test_the_prefix_decides(learned):
         assert sum(right) >= 2 * len(right) - 2
 
 
-@pytest.mark.long
-def test_exact_match_is_the_share_that_is_right(learned):
-    answers = TextToText.load(learned[0])
+def test_exact_match_is_the_share_that_is_right(begun):
+    answers = TextToText.load(begun)
     texts = [f"sentiment: {text}" for text, _ in LABELLED[:9]]
     said = [(text, answers.answer(text)) for text in texts]
     assert answers.exact_match(said, batch_size=4) == 1
@@ -121,9 +128,8 @@ def test_exact_match_is_the_share_that_is_right(learned):
         answers.exact_match([])
 
 
-@pytest.mark.long
-def test_beam_search(learned):
-    answers = TextToText.load(learned[0])
+def test_beam_search(begun):
+    answers = TextToText.load(begun)
     text = "translate English to Portuguese: eva runs today"
     found = beam_search(answers.model, answers.encode(text), 3, 20, 1.5)[0]
     assert answers.answer(text, beam_size=3, length_penalty=1.5, max_len=20) == answers.tokenizer.decode(found)
@@ -145,9 +151,8 @@ def test_an_unknown_token_is_never_chosen(small, tmp_path, monkeypatch):
     assert excluded == [[UNK]] * 3
 
 
-@pytest.mark.long
-def test_how_a_text_is_read(learned):
-    answers = TextToText.load(learned[0])
+def test_how_a_text_is_read(begun):
+    answers = TextToText.load(begun)
     ids = answers.encode("sentiment: ana sings now")
     assert ids.shape[0] == 1 and ids[0, -1] == EOS and (ids[0, :-1] > EOS).all()
     for same in ("Sentiment: Ana SINGS now", "  sentiment:ana sings now  "):
@@ -234,9 +239,8 @@ def test_options(options, message):
         T5Options(**options)
 
 
-@pytest.mark.long
-def test_a_damaged_run(learned, tmp_path):
-    for file in learned[0].iterdir():
+def test_a_damaged_run(begun, tmp_path):
+    for file in begun.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     description = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert description["prefixes"] == ["translate English to Portuguese: ", "sentiment: "]
@@ -362,6 +366,8 @@ def test_the_command(learned, capsys, monkeypatch):
     ):
         assert cli.main(["t5", *arguments]) == 2
         assert message in capsys.readouterr().err
+    assert cli.main(["plot", "bias", "-o", "bias.png"]) == 0
+    assert (folder.parent / "bias.png").stat().st_size > 1000
 
 
 def test_the_training_command(small, tmp_path, capsys, monkeypatch):
@@ -395,10 +401,3 @@ def test_the_bias_over_distance():
         plots.relative_bias(GPT(GPTConfig(11, max_len=8, num_layers=1, d_model=8, num_heads=2, d_ff=8)))
     with pytest.raises(ValueError, match="longest must be at least 1"):
         plots.relative_bias(model, 0)
-
-
-@pytest.mark.long
-def test_the_command_that_draws_it(learned, capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(learned[0].parent)
-    assert cli.main(["plot", "bias", "-o", str(tmp_path / "bias.png")]) == 0
-    assert (tmp_path / "bias.png").stat().st_size > 1000

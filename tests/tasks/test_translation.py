@@ -340,40 +340,12 @@ def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
 # --- folders ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["pairs.tsv", "pairs.tsv/below/it"])
-def test_a_folder_that_cannot_be_written_fails_before_the_training(file, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(Trainer, "fit", lambda *_, **__: pytest.fail("the training began"))
-    with pytest.raises(NotADirectoryError, match=r"pairs\.tsv"):
-        train(file, tmp_path / place)
-    assert file.read_text(encoding="utf-8").startswith(PAIRS[0][0])
-
-
 def test_a_folder_that_cannot_be_written_any_more_fails_before_the_resumed_training(file, tmp_path, monkeypatch):
     train(file, tmp_path / "run")
     monkeypatch.setattr(Trainer, "fit", lambda *_, **__: pytest.fail("the training began"))
     (tmp_path / "run" / files.LOCK).mkdir()  # root may write everywhere, but not there
     with pytest.raises(OSError):
         resume(tmp_path / "run", steps=9)
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("[]", "kind None, not 'translate'"),
-        ('{"kind": "gpt"}', "kind 'gpt', not 'translate'"),
-        ('{"kind": "translate"}', "damaged"),
-        ('{"kind": "translate", "options": {"colour": 1}}', "damaged: .*colour"),
-        ('{"kind": "translate", "options": {"steps": -1}}', "damaged: steps must be at least 1"),
-        ('{"kind": "translate", "options": {}}', "damaged: a tokenizer"),
-        ('{"kind": "translate", "options": {}, "source": {"kind": "word"}}', "damaged: a word tokenizer"),
-    ],
-)
-def test_a_damaged_description(tmp_path, content, message):
-    (tmp_path / runs.DESCRIPTION).write_text(content)
-    for use in (Translator.load, resume):
-        with pytest.raises(ValueError, match=message) as caught:
-            use(tmp_path)
-        assert str(tmp_path) in str(caught.value)
 
 
 def make_run(folder, kind, seconds):

@@ -195,17 +195,9 @@ def test_what_is_drawn():
     assert drawn / drawn.sum() == pytest.approx(noise(counts), abs=0.02) and not drawn[[0, 7]].any()
 
 
-def test_a_batch_depends_on_its_step_alone():
-    ids = np.random.default_rng(0).integers(4, 30, size=200)
-    one, other = (SkipGrams(ids, 30, window=3, negatives=2, batch_size=30, subsample=0.01, seed=5) for _ in range(2))
-    forward = [one.batch(step) for step in range(20)]
-    for step in reversed(range(20)):
-        batch = other.batch(step)
-        for name in ("center", "context", "negatives"):
-            assert np.array_equal(getattr(batch, name), getattr(forward[step], name))
-    fixed = SkipGrams(np.array([4, 5] * 20), 6, window=1, negatives=3, batch_size=40, subsample=0)
-    assert not np.array_equal(fixed.batch(0).negatives, fixed.batch(1).negatives)  # and another one in each step
-    assert not np.array_equal(forward[0].negatives, SkipGrams(ids, 30, 3, 2, 30, 0.01, seed=6).batch(0).negatives)
+def test_every_step_draws_other_negatives():
+    grams = SkipGrams(np.array([4, 5] * 20), 6, window=1, negatives=3, batch_size=40, subsample=0)
+    assert not np.array_equal(grams.batch(0).negatives, grams.batch(1).negatives)
 
 
 def test_no_batch_is_empty():

@@ -75,7 +75,14 @@ def parts(model, length, batch=1):
         found[name] = found[name].plus(parameters=size, **numbers)
 
     for path, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, RelativeMultiHeadAttention):
+            D, pairs = len(module.w_q.data), T * length * module.num_heads
+            kept = T * 5 * D + length * 2 * D  # x, q, k, v, the joined heads; the distances and r
+            cache = batch * min(length, model.mem_len) * D
+            add(PROJECTIONS, module, forward=2 * D * D * (4 * T + length), activations=kept, cache=cache)
+            scores = 3 * 2 * pairs * (D // module.num_heads)  # by content, by distance, and the weighted sum
+            found[SCORES] = found[SCORES].plus(forward=scores, activations=pairs)
+        elif isinstance(module, MultiHeadAttention):
             (D, inner), shared = module.w_q.shape, module.w_k.shape[1]
             kept = T * (D + 2 * inner + 2 * shared)  # x, q, k, v and the joined heads
             matrices = 2 * D * (inner + shared)
@@ -83,13 +90,6 @@ def parts(model, length, batch=1):
             add(PROJECTIONS, module, forward=2 * T * matrices, activations=kept, cache=cache)
             pairs = T * length * module.num_heads
             found[SCORES] = found[SCORES].plus(forward=4 * pairs * module.d_head, activations=pairs)
-        elif isinstance(module, RelativeMultiHeadAttention):
-            D, pairs = len(module.w_q.data), T * length * module.num_heads
-            kept = T * 5 * D + length * 2 * D  # x, q, k, v, the joined heads; the distances and r
-            cache = batch * min(length, model.mem_len) * D
-            add(PROJECTIONS, module, forward=2 * D * D * (4 * T + length), activations=kept, cache=cache)
-            scores = 3 * 2 * pairs * (D // module.num_heads)  # by content, by distance, and the weighted sum
-            found[SCORES] = found[SCORES].plus(forward=scores, activations=pairs)
         elif isinstance(module, FeedForward):
             D, F = module.w1.shape
             gated = hasattr(module, "w_gate")

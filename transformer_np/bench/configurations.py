@@ -40,7 +40,10 @@ BASE_LR = 1e-5
 @dataclass(frozen=True)
 class Configuration:
     """The parts of a training run: kind(config) makes the model, objective(model) and optimizer(parameters) the next
-    two; batches() returns a list; clip_norm is the Trainer's."""
+    two; batches() returns a list; clip_norm is the Trainer's.
+
+    checked: the number of steps whose losses must be those of the other contestants
+    """
 
     kind: type
     config: object
@@ -48,6 +51,7 @@ class Configuration:
     optimizer: Callable
     batches: Callable
     clip_norm: float | None = None
+    checked: int = 10
 
     def model(self):
         return self.kind(self.config)
@@ -72,7 +76,7 @@ def _first(batches):
     return [batches.batch(step) for step in range(BATCHES)]
 
 
-def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
+def _encoder_decoder(vocab_size, length, batch_size, lr, checked=10, **sizes):
     """Random pairs: the source has `length` tokens, and so has the target with its start or end token."""
 
     def batches():
@@ -81,7 +85,7 @@ def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
 
     config = TransformerConfig(vocab_size, vocab_size, dropout=0.0, max_len=length, seed=SEED, **sizes)
     adam = partial(Adam, lr=lr, betas=(0.9, 0.98), eps=1e-9)
-    return Configuration(Transformer, config, TeacherForcing, adam, batches)
+    return Configuration(Transformer, config, TeacherForcing, adam, batches, checked=checked)
 
 
 def _masked_texts():
@@ -89,19 +93,27 @@ def _masked_texts():
     return _first(MaskedBatches([[BOS, *row, EOS] for row in words], 16, 1000, SEED))
 
 
+def _gpt(config, batch_size, lr=1e-3, checked=10):
+    """With nanoGPT's optimizer."""
+    adam = partial(AdamW, lr=lr, betas=(0.9, 0.99), weight_decay=0.1, decays=is_matrix)
+
+    def batches():
+        return _first(TextBatches(_words(config.vocab_size, 20_000), config.max_len, batch_size, SEED))
+
+    return Configuration(GPT, config, NextToken, adam, batches, 1.0, checked)
+
+
+def _gpt_of_size(layers, d_model, heads, batch_size, block, vocab_size=65):
+    config = GPTConfig(vocab_size, block, d_model, heads, layers, bias=False, activation="gelu", seed=SEED)
+    return _gpt(config, batch_size, lr=BASE_LR, checked=2)
+
+
 SIZES = {"d_model": 128, "num_heads": 4, "num_layers": 4, "seed": SEED}
 CONFIGURATIONS = {
     "small": _encoder_decoder(
         32, 16, 32, lr=1e-3, d_model=64, num_heads=4, num_encoder_layers=2, num_decoder_layers=2, d_ff=256
     ),
-    "gpt": Configuration(
-        GPT,
-        GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"),
-        NextToken,
-        partial(AdamW, lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, decays=is_matrix),
-        lambda: _first(TextBatches(_words(65, 20_000), 64, LEAST_ROWS, SEED)),
-        clip_norm=1.0,
-    ),
+    "gpt": _gpt(GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"), LEAST_ROWS),
     "bert": Configuration(
         Bert,
         BertConfig(1000, 64, **SIZES, d_ff=512, pooler=False, dropout=0.0),
@@ -116,5 +128,9 @@ CONFIGURATIONS = {
         partial(Adam, lr=5e-4),
         lambda: _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS)),
     ),
-    "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, tie_embeddings=True),
+    "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, checked=3, tie_embeddings=True),
+    "gpt-5M": _gpt_of_size(6, 256, 8, 96, 128),
+    "gpt-11M": _gpt_of_size(6, 384, 6, 16, 64),
+    "gpt-43M": _gpt_of_size(8, 640, 8, 4, 256, vocab_size=5000),
+    "gpt-124M": _gpt_of_size(12, 768, 12, 4, 256, vocab_size=50_304),
 }

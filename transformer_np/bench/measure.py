@@ -15,6 +15,7 @@ TOLERANCE = 1e-4  # relative, for numbers that must be the same for all
 ROUNDS, BURST = 7, 0.3  # rounds, and the minimal seconds of work in a turn
 QUICK_ROUNDS, QUICK_BURST = 3, 0.1
 PROFILED, QUICK_PROFILED = 15, 5  # steps of a profile
+OTHER = 1e9  # the difference of numbers that cannot be compared
 PAUSE = 0.1  # seconds between turns: long enough for threads that busy-wait for the next task to go to sleep
 
 
@@ -61,7 +62,8 @@ class Outcome:
     results: list
 
     def result(self, name):
-        return next(result for result in self.results if result.name == name)
+        """The Result of that entry, None if it did not run."""
+        return next((result for result in self.results if result.name == name), None)
 
     def ratio(self, name, other):
         """The ratio of the medians, and the quartiles of the ratios per round."""
@@ -105,6 +107,7 @@ def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
             with memory.watching(contestant.pid) as peak:
                 contestant.run(many)
             result.peak = peak() or contestant.most_memory()
+            note(f"{race.name}: {result.name}, {1e3 * result.median:.3g} ms / {race.unit}")
     return Outcome(race, results)
 
 
@@ -115,15 +118,15 @@ def in_turn(number, turn):
 
 def largest_difference(numbers, reference):
     """The largest max |a − b| / max |b| over the arrays of two dictionaries, and the name of that array. An array that
-    is missing in one, has another shape or is not finite differs by infinity."""
+    is missing in one, has another shape or is not finite differs by OTHER."""
     largest, where = 0.0, None
     for name in reference | numbers:
         a, b = (np.asarray(side.get(name, np.nan), float) for side in (numbers, reference))
         if a.shape != b.shape:
-            return math.inf, name
+            return OTHER, name
         difference = np.abs(a - b).max() / np.abs(b).max()
         if not math.isfinite(difference):
-            return math.inf, name
+            return OTHER, name
         if where is None or difference > largest:
             largest, where = float(difference), name
     return largest, where
@@ -137,10 +140,17 @@ def _runs_of_a_burst(contestant, burst):
     return max(1, math.ceil(runs * burst / seconds))
 
 
-def profile(configuration, quick=False, note=lambda text: None):
-    """Profile a training step in its own process; see `profile.Profile.run`. quick: fewer steps"""
-    note(f"{configuration}: profile")
-    entry = Entry(f"profile of {configuration}", "profile", "Profile", {"configuration": configuration})
-    with Contestant(entry) as contestant:
-        contestant.build()
-        return contestant.run(QUICK_PROFILED if quick else PROFILED)
+def profile(configuration, against_torch=False, quick=False, note=lambda text: None):
+    """Profile a training step in its own process; see `profile.Profile.run`. quick: fewer steps
+
+    against_torch: under "torch" that of PyTorch, see `torch_work.Profile.run`
+    """
+    found = {}
+    for module in ("profile", "torch_work")[: 1 + against_torch]:
+        note(f"{configuration}: profile")
+        with Contestant(
+            Entry(f"profile of {configuration}", module, "Profile", {"configuration": configuration})
+        ) as contestant:
+            contestant.build()
+            found[module] = contestant.run(QUICK_PROFILED if quick else PROFILED)
+    return {**found["profile"], **({"torch": found["torch_work"]} if against_torch else {})}

@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 
 INTERVAL = 0.02  # seconds between two measurements
+LOOKING = 0.05  # of the time at most: with many processes on the machine a measurement takes long
 
 
 def held(session):
@@ -57,8 +58,9 @@ def watching(session):
 
     def look():
         while not done.is_set():
+            started = time.perf_counter()
             looks.append(held(session))
-            time.sleep(INTERVAL)
+            done.wait(max(INTERVAL, (time.perf_counter() - started) / LOOKING))
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()

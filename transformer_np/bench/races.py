@@ -1,16 +1,16 @@
 """The races: contestants that do the same work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from . import TRAINING, WHAT
+from . import TRAINING
 from .contestants import Entry
 
 LENGTHS = (512, 1024, 2048, 4096)  # tokens of the attention
 QUICK_LENGTHS = 2  # the shortest of them
-MOST_PLAIN = 2048  # tokens; beyond this, attention that holds all weights needs gigabytes
+MOST_PLAIN = 2048  # tokens; for more, attention that holds all weights needs 10 GB
 CONTEXT = 64  # of the GPT
-FLOOR = "gemm floor"  # the matrix products of a step and the update of the parameters
-GOAL = 1.6  # times the floor
+TOKENS = 30  # of the pretrained model
+SIDES = ("ours", "work"), ("torch", "torch_work")
 LEAST_STEPS = 4  # in a turn, because in the first one workers still allocate memory pages
 
 
@@ -18,85 +18,101 @@ LEAST_STEPS = 4  # in a turn, because in the first one workers still allocate me
 class Race:
     """Entries that do the same work; `check` compares their numbers with those of the first.
 
-    unit: the unit of work, such as "step"; units: how many of them run(1) does
+    group: the title of the table to which the race adds a column; unit: the unit of work, such as "step"; units: how
+        many of them run(1) does
     ratios: pairs of names of entries, whose times are divided
     least: the minimal runs in a turn
     """
 
     name: str
-    title: str
+    group: str
     unit: str
     entries: tuple
     ratios: tuple
     units: int = 1
     least: int = 1
 
+    def of(self, wanted):
+        """The race of the entries for which wanted(entry) is true, and the ratios between them."""
+        entries = tuple(filter(wanted, self.entries))
+        names = {entry.name for entry in entries}
+        return replace(self, entries=entries, ratios=tuple(pair for pair in self.ratios if names.issuperset(pair)))
 
-def races(what, workers, against_torch=False, threads=1, quick=False, plain=False):
-    """The races of a benchmark, in the order of `WHAT`; `train` and `tasks` are no races of contestants.
 
-    what: names in `WHAT`; workers: our training also runs with this many processes; threads: PyTorch and our tiled
-    attention also run with this many threads
-    quick: only short sequences; plain: include attention that holds all weights even if it needs gigabytes
+def races(what, workers, against_torch=False, threads=1, quick=False):
+    """The races of a benchmark, in the order of `WHAT`.
+
+    what: names in `WHAT`, of which those of whole commands are no races
+    workers: our training also runs with this many processes; threads: PyTorch and our tiled attention also run with
+        this many threads
+    quick: only short sequences
     """
-
-    def race(name, title, unit, entries, ratios, **how):
-        """The race of those entries that are asked for, and the ratios between them."""
-        running = tuple(entry for entry in entries if entry and (against_torch or entry.module != "torch_work"))
-        names = {entry.name for entry in running}
-        return Race(name, title, unit, running, tuple(pair for pair in ratios if names.issuperset(pair)), **how)
-
-    def torch(work, how):
-        yield Entry("torch, 1 thread", "torch_work", work, how)
-        if threads > 1:
-            yield Entry(several, "torch_work", work, how, threads)
-
-    def training(name):
-        ours, many, how = "ours, 1 core", f"ours, {workers} workers", {"configuration": name}
-        entries = [
-            Entry(ours, "work", "Training", how),
-            workers > 1 and Entry(many, "work", "Training", {**how, "workers": workers}),
-            Entry(FLOOR, "work", "Floor", how),
-            *torch("Training", how),
-        ]
-        others = (FLOOR, many, "torch, 1 thread")
-        ratios = [*((ours, other) for other in others), (many if workers > 1 else ours, several)]
-        return race(name, f"training step, {name}: {TRAINING[name]}", "step", entries, ratios, least=LEAST_STEPS)
-
-    def generation(where, prompt):
-        how = {"prompt": prompt, "length": CONTEXT - 1}
-        cached, uncached = "ours, cache", "ours, no cache"
-        entries = [
-            Entry(cached, "work", "Generation", {**how, "use_cache": True}),
-            Entry(uncached, "work", "Generation", {**how, "use_cache": False}),
-            *torch("Generation", how),
-        ]
-        ratios = [(cached, uncached), (cached, "torch, 1 thread"), (uncached, "torch, 1 thread"), (cached, several)]
-        title = f"generation {where} the context: {CONTEXT - 1} tokens after a prompt of {prompt}, context {CONTEXT}"
-        return race(f"generate {where}", f"{title}, batch 1", "token", entries, ratios, units=CONTEXT - 1)
-
-    def attention(n):
-        def entry(side, kind, threads=1):
-            name = f"{side}, {kind}" + (f", {threads} threads" if threads > 1 else "")
-            return Entry(
-                name, {"ours": "work", "torch": "torch_work"}[side], "Attention", {"kind": kind, "n": n}, threads
-            )
-
-        naive = plain or n <= MOST_PLAIN
-        pairs = [(entry("ours", "tiled"), entry("torch", "fused"))]
-        if threads > 1:
-            pairs.append((entry("ours", "tiled", threads), entry("torch", "fused", threads)))
-        if naive:
-            pairs.append((entry("ours", "plain"), entry("torch", "plain")))
-        entries = [entry for side in zip(*pairs, strict=True) for entry in side]
-        ratios = [("ours, tiled", "ours, plain"), *((one.name, other.name) for one, other in pairs)]
-        title = f"attention over {n} tokens, forward and backward: batch 4, 8 heads of 64"
-        return race(f"attention {n}", f"{title}, one thread unless stated otherwise", "pass", entries, ratios)
-
-    several = f"torch, {threads} threads"
-    found = [training(name) for name in WHAT if name in what and name in TRAINING]
+    found = [_training(name, workers, threads) for name in TRAINING if name in what]
     if "generate" in what:
-        found += [generation("within", 1), generation("beyond", CONTEXT)]
+        found += [_generation("within", 1, threads), _generation("beyond", CONTEXT, threads)]
+    if "pretrained" in what:
+        found.append(_pretrained(threads))
     if "attention" in what:
-        found += [attention(n) for n in (LENGTHS[:QUICK_LENGTHS] if quick else LENGTHS)]
-    return found
+        found += [_attention(n, threads) for n in (LENGTHS[:QUICK_LENGTHS] if quick else LENGTHS)]
+    return [
+        race.of(lambda entry: entry.threads <= threads and (against_torch or entry.module != "torch_work"))
+        for race in found
+    ]
+
+
+def _torch(work, how, threads):
+    """PyTorch with one thread, and with several."""
+    return [Entry(f"torch, {_threads(n)}", "torch_work", work, how, n) for n in dict.fromkeys((1, threads))]
+
+
+def _threads(number):
+    return "1 thread" if number == 1 else f"{number} threads"
+
+
+def _training(name, workers, threads):
+    ours, many, how = "ours, 1 core", f"ours, {workers} workers", {"configuration": name}
+    entries = [Entry(ours, "work", "Training", how)]
+    if workers > 1:
+        entries.append(Entry(many, "work", "Training", {**how, "workers": workers}))
+    entries += _torch("Training", how, threads)
+    several = entries[-1].name
+    ratios = (ours, many), (ours, "torch, 1 thread"), (many if workers > 1 else ours, several)
+    return Race(name, "training steps", "step", tuple(entries), tuple(dict.fromkeys(ratios)), least=LEAST_STEPS).of(
+        bool
+    )
+
+
+def _generation(where, prompt, threads):
+    how = {"prompt": prompt, "length": CONTEXT - 1}
+    cached, uncached = "ours, cache", "ours, no cache"
+    ours = [Entry(name, "work", "Generation", {**how, "use_cache": name == cached}) for name in (cached, uncached)]
+    torch = _torch("Generation", how, threads)
+    ratios = (cached, uncached), *((cached, entry.name) for entry in torch), (uncached, torch[0].name)
+    group = f"generation, {CONTEXT - 1} tokens within or beyond a context of {CONTEXT}, batch 1"
+    return Race(where, group, "token", (*ours, *torch), ratios, units=CONTEXT - 1)
+
+
+def _pretrained(threads):
+    pairs = [
+        [Entry(f"{side}, {_threads(n)}", module, "Pretrained", {"length": TOKENS}, n) for side, module in SIDES]
+        for n in dict.fromkeys((1, threads))
+    ]
+    ours, torch = zip(*pairs, strict=True)
+    ratios = tuple((one.name, other.name) for one, other in pairs)
+    group = f"generation with the cache on both sides, {TOKENS} tokens after a short prompt"
+    return Race("SmolLM2-135M", group, "token", (*ours, *torch), ratios, units=TOKENS)
+
+
+def _attention(n, threads):
+    def pair(ours, torch, threads=1):
+        several = f", {_threads(threads)}" if threads > 1 else ""
+        for side, module, kind in (("ours", "work", ours), ("torch", "torch_work", torch)):
+            yield Entry(f"{side}, {kind}{several}", module, "Attention", {"kind": kind, "n": n}, threads)
+
+    pairs = [pair("tiled", "fused"), *([pair("tiled", "fused", threads)] if threads > 1 else [])]
+    if n <= MOST_PLAIN:
+        pairs.append(pair("plain", "plain"))
+    ours, torch = zip(*pairs, strict=True)
+    ratios = ("ours, tiled", "ours, plain"), *((one.name, other.name) for one, other in zip(ours, torch, strict=True))
+    group = "attention over n tokens, forward and backward, batch 4, 8 heads of 64"
+    return Race(f"{n}", group, "pass", (*ours, *torch), ratios).of(bool)

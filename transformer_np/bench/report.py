@@ -1,16 +1,18 @@
-"""The results of the benchmark as text tables and as JSON."""
+"""The results of the benchmark as Markdown tables, which are read in a terminal and on a page alike."""
 
 import os
 import platform
+import re
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
-from math import isfinite
+from pathlib import Path
 
 import numpy as np
 
+from ..support.files import write_text
 from ..support.processes import cores
 from .measure import TOLERANCE
-from .profile import REST
-from .races import FLOOR, GOAL
+from .profile import REST, Part
 
 MEGABYTE = 1e6
 
@@ -26,6 +28,7 @@ def machine():
         "cores": cores(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "system": f"{platform.system()} {platform.machine()}",
+        "date": date.today().isoformat(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "blas": f"{blas.get('name')} {blas.get('version')}",
@@ -49,54 +52,84 @@ def _version(package):
         return None
 
 
-def head(machine, against_torch):
-    """The lines above the tables."""
-    lines = [
-        f"{machine['processor'] or 'unknown processor'}, {machine['cores']} cores, {machine['system']}"
-        + (f", load {machine['load']:.1f} before the start" if machine["load"] is not None else ""),
-        f"Python {machine['python']}, NumPy {machine['numpy']} with {machine['blas']}"
-        + (f", PyTorch {machine['torch']}" if against_torch else ""),
-        "float32, dropout 0, sequences of equal length (no padding); median of the turns, quartiles in parentheses;",
-        "peak: peak memory, including the libraries; imports: the memory after loading the libraries.",
-        f"{FLOOR}: only the matrix products of one step and the parameter update.",
+def head(command, machine, against_torch):
+    """The lines above the tables: how they were made, and on which machine."""
+    load = "" if machine["load"] is None else f", load {machine['load']:.1f} before the start"
+    torch = f", PyTorch {machine['torch']} with its defaults" if against_torch else ""
+    return (
+        f"`{command}`\\\n"
+        f"{machine['processor'] or 'unknown processor'}, {machine['cores']} cores, {machine['system']}, "
+        f"{machine['date']}{load}\\\n"
+        f"float32, Python {machine['python']}, NumPy {machine['numpy']} with {machine['blas']}{torch}"
+    )
+
+
+def put_into(path, command, machine, text):
+    """Put the text into a Markdown file: in place of what the same command wrote on a processor of the same name, or
+    after what it wrote on another one, or at the end."""
+    begin, end = f"<!-- {command}, {machine['processor']} -->", "<!-- end of the measurement -->"
+    before = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
+    block = f"{begin}\n{text}\n{end}"
+    same, other = (
+        list(re.finditer(re.escape(start) + ".*?" + re.escape(end), before, re.DOTALL))
+        for start in (begin, f"<!-- {command}, ")
+    )
+    if same:
+        new = before[: same[0].start()] + block + before[same[0].end() :]
+    elif other:
+        new = f"{before[: other[-1].end()]}\n\n{block}{before[other[-1].end() :]}"
+    else:
+        new = f"{before}\n{block}\n".lstrip()
+    write_text(path, new)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def table(rows):
+    """Rows of words as a Markdown table, the first row its head."""
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.ljust, *[str.rjust] * (len(widths) - 1)]
+    head, *rest = ([side(word, n) for side, word, n in zip(sides, row, widths, strict=True)] for row in rows)
+    rule = ["-" * widths[0], *("-" * (n - 1) + ":" for n in widths[1:])]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rest))
+
+
+def race_tables(outcomes):
+    """The races of one group as text: the times of the contestants and their ratios, then their memory."""
+    race, names = outcomes[0].race, list(dict.fromkeys(result.name for o in outcomes for result in o.results))
+    columns = [outcome.race.name for outcome in outcomes]
+    ratios = dict.fromkeys(pair for outcome in outcomes for pair in outcome.race.ratios)
+    times = [
+        [name, *(_of(o, name, lambda result: _significant(1e3 * result.median)) for o in outcomes)] for name in names
     ]
-    if against_torch:
-        lines.append(
-            "PyTorch eager: its defaults, with the same parameters, batches and optimizer, also with dropout 0."
+    shares = [
+        [f"{a} / {b}", *(spread(*o.ratio(a, b)) if (a, b) in o.race.ratios else "" for o in outcomes)]
+        for a, b in ratios
+    ]
+    memory = [
+        [
+            name,
+            *(_of(o, name, lambda result: f"{megabytes(result.peak)} ({megabytes(result.imports)})") for o in outcomes),
+        ]
+        for name in names
+    ]
+    return "\n\n".join(
+        (
+            f"{race.group}, medians; ratios with their quartiles:",
+            table([[f"ms / {race.unit}", *columns], *times, *shares]),
+            table([["peak MB (libraries)", *columns], *memory]),
         )
-    return "\n".join(lines)
+    )
 
 
-# --- races ------------------------------------------------------------------------------------------------------------
+def _of(outcome, name, text):
+    result = outcome.result(name)
+    return "" if result is None else text(result)
 
 
-def table(outcome):
-    """A race as text: one row per contestant, then the ratios."""
-    race = outcome.race
-    rows = [("", f"ms / {race.unit}", "(quartiles)", "per second", "peak MB", "imports", "difference")]
-    for result in outcome.results:
-        low, high = result.quartiles
-        rows.append(
-            (
-                result.name,
-                _significant(1e3 * result.median),
-                f"({_significant(1e3 * low)} - {_significant(1e3 * high)})",
-                _significant(1 / result.median),
-                megabytes(result.peak),
-                megabytes(result.imports),
-                _difference(result),
-            )
-        )
-    lines = [race.title, *aligned(rows)]
-    for name, other in race.ratios:
-        lines.append(
-            ratio_line(name, other, *outcome.ratio(name, other)) + (f", goal {GOAL}" if other == FLOOR else "")
-        )
-    return "\n".join(lines)
-
-
-def ratio_line(name, other, ratio, spread):
-    return f"  {name} / {other}: {ratio:.2f} ({spread[0]:.2f} - {spread[1]:.2f})"
+def spread(ratio, quartiles):
+    return f"{ratio:.2f} ({quartiles[0]:.2f}–{quartiles[1]:.2f})"
 
 
 def unequal(outcomes):
@@ -110,12 +143,6 @@ def unequal(outcomes):
     ]
 
 
-def _difference(result):
-    if result.difference is None:
-        return ""
-    return f"{result.difference:.0e}" + ("" if result.equal else " TOO MUCH")
-
-
 def megabytes(number):
     return "?" if number is None else f"{number / MEGABYTE:,.0f}"
 
@@ -125,66 +152,37 @@ def _significant(number):
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def aligned(rows):
-    """Rows of words as lines, the first column aligned left, the others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            ["  " + first.ljust(widths[0]), *(word.rjust(width) for word, width in zip(rest, widths[1:], strict=True))]
-        ).rstrip()
-        for first, *rest in rows
-    ]
+def profile_tables(name, profile):
+    """The time of a step by kind, the largest first, with the time of each kind's matrix products alone and, if it was
+    measured, in PyTorch; then by layer, in order of first use, all blocks together."""
+    kinds = sorted(profile["kinds"], key=lambda part: (part.name == REST, -part.total))
+    torch = profile.get("torch")
+    heads = ["ms / step", "forward", "backward", "both", "share"]
+    rows = [[*heads, "products", "ratio", *(["PyTorch", "ours / PyTorch"] if torch else [])]]
+    for part, cells in _parts(kinds):
+        cells += ["", ""] if part.floor is None else [f"{part.floor:.3f}", f"{part.total / part.floor:.2f}"]
+        if torch:
+            other = torch["kinds"].get(part.name)
+            cells += ["", ""] if not other else [f"{other:.3f}", f"{part.total / other:.2f}"]
+        rows.append(cells)
+    whole = f"step of {name}, one core: {profile['step']:.3f} ms without stopwatches"
+    if torch:
+        whole += f"; PyTorch, one thread: {torch['step']:.3f} ms without its profiler"
+    layers = {}
+    for part in profile["layers"]:
+        name = re.sub(r"\b\d+\b", "*", part.name)  # blocks.3.norm -> blocks.*.norm
+        before = layers.get(name, Part(name, 0.0, 0.0))
+        layers[name] = Part(name, before.forward + part.forward, before.backward + part.backward)
+    by_layer = table([heads, *(cells for _, cells in _parts(layers.values()))])
+    return "\n\n".join((f"{whole}:", table(rows), by_layer))
 
 
-# --- profiles ---------------------------------------------------------------------------------------------------------
-
-
-def profile_table(name, profile, by):
-    """The time of a step by "kind", the largest first, with the time of each kind's matrix products alone, or by
-    "layer", in order of first use."""
-    parts, kinds = profile[f"{by}s"], by == "kind"
-    if kinds:
-        parts = sorted(parts, key=lambda part: (part.name == REST, -part.total))
+def _parts(parts):
+    """Each part with its cells, and their sum."""
     whole = sum(part.total for part in parts)
-    rows = [("", "forward", "backward", "ms / step", "share", "products", "ratio")]
     for part in parts:
         backward = f"{part.backward:.3f}" if part.backward else ""
-        floor = ("", "") if part.floor is None else (f"{part.floor:.3f}", f"{part.total / part.floor:.2f}")
-        share = f"{100 * part.total / whole:.1f} %"
-        rows.append((part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", share, *floor))
-    rows.append(("sum", "", "", f"{whole:.3f}", "", "", ""))
-    cost = f"  without stopwatches a step takes {profile['step']:.3f} ms"
-    title = f"step of {name} by {by}, one core, exclusive times in ms"
-    return "\n".join([title, *aligned(rows if kinds else [row[:5] for row in rows]), cost])
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-
-def races_as_json(outcomes):
-    """The measurements of races as dictionaries and lists, times in seconds."""
-    return [
-        {
-            **{name: getattr(outcome.race, name) for name in ("name", "title", "unit")},
-            "contestants": [
-                {
-                    "name": result.name,
-                    "threads": entry.threads,
-                    "bursts": [{"units": units, "seconds": seconds} for units, seconds in result.bursts],
-                    "median": result.median,
-                    "quartiles": result.quartiles,
-                    "equal": result.equal,
-                    "difference": result.difference if result.equal or isfinite(result.difference) else None,
-                    "imports_bytes": result.imports,
-                    "peak_bytes": result.peak,
-                }
-                for entry, result in zip(outcome.race.entries, outcome.results, strict=True)
-            ],
-            "ratios": [
-                {"of": name, "to": other, "ratio": ratio, "quartiles": spread}
-                for name, other in outcome.race.ratios
-                for ratio, spread in [outcome.ratio(name, other)]
-            ],
-        }
-        for outcome in outcomes
-    ]
+        yield (
+            part,
+            [part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", f"{100 * part.total / whole:.1f} %"],
+        )

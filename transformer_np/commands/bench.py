@@ -1,5 +1,6 @@
 import argparse
 import json
+import shlex
 import sys
 from importlib.util import find_spec
 
@@ -9,73 +10,74 @@ from . import add_command, add_quiet, check_writable, number_of_workers, positiv
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "bench", run, "transformer-np bench gpt base --against torch --json bench.json")
+    parser = add_command(subparsers, "bench", run, "transformer-np bench gpt base --against torch --into bench.md")
     kinds = "; ".join(f"{name}: {summary}" for name, summary in WHAT.items())
     parser.add_argument(
         "what", nargs="*", type=_what, metavar="WHAT",
         help=f"what to measure (default: {' '.join(DEFAULT)}; about two minutes). {kinds}",
     )  # fmt: skip
-    parser.add_argument("--against", choices=("torch",), help="also measure the same models in PyTorch")
+    parser.add_argument("--against", choices=("torch",), help="also measure the same in PyTorch")
     parser.add_argument(
-        "--profile",
-        action="store_true",
-        help="break down the time of one training step, by kind of function and by layer",
-    )
+        "--profile", action="store_true",
+        help="break down the time of one training step, by kind of function, also of PyTorch, and by layer",
+    )  # fmt: skip
+    parser.add_argument(
+        "--train", action="append", default=[], metavar='"COMMAND"',
+        help='train with these options of `transformer-np train`, such as "gpt --steps 400 --lr 0.02"; several --train '
+        "are compared in turn",
+    )  # fmt: skip
     parser.add_argument(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
     parser.add_argument(
         "--rounds", type=positive_number, metavar="N",
-        help="turns per contestant (default: 7; for whole commands: 3; for `tasks`: 2 seeds)",
+        help="turns per contestant (default: 7); seeds of whole commands (default: 3, for `tasks` 2)",
     )  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter turns: rough numbers")
     parser.add_argument(
-        "--plain", action="store_true",
-        help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
-    )  # fmt: skip
-    parser.add_argument(
-        "--text", metavar="FILE", help="the data of `train`, `translate` or `classify` (default: the built-in ones)"
+        "--text",
+        metavar="FILE",
+        help="the data of `train`, `translate` or `loss` (default: the built-in ones)",
     )
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
+    parser.add_argument(
+        "--into", metavar="FILE.md",
+        help="write the tables into a Markdown file, in place of those that the same command made on such a processor",
+    )  # fmt: skip
     add_quiet(parser)
 
 
 def run(args):
     if args.against and find_spec("torch") is None:
         raise ModuleNotFoundError('--against torch needs PyTorch: pip install -e ".[bench]"')
-    if args.profile and args.against:
-        raise ValueError("--profile measures only this package: leave out --against")
     if args.profile and not set(args.what) <= TRAINING.keys():
         raise ValueError(f"--profile needs training steps: WHAT must be among {', '.join(TRAINING)}")
     whole = [name for name in WHOLE if name in args.what]
-    if args.text and len(whole) != 1:
-        raise ValueError(
-            f"--text is the data of one of {', '.join(WHOLE)}: WHAT needs one of them, or leave out --text"
-        )
-    if args.json:
-        check_writable("--json", args.json)
+    if args.text and (len(whole) != 1 or "tasks" in whole):
+        own = [name for name in WHOLE if name != "tasks"]
+        raise ValueError(f"--text is the data of one of {', '.join(own)}: WHAT needs one of them, or leave out --text")
+    for option in ("json", "into"):
+        if getattr(args, option):
+            check_writable(f"--{option}", getattr(args, option))
     from ..bench import report
     from ..support.files import write_text
     from ..support.platform import check_processes
-    from ..support.processes import cores
 
     check_processes("benchmarks need")
-    machine = report.machine()
-    print(report.head(machine, args.against is not None), flush=True)
-    what = args.what or [name for name in DEFAULT if not args.profile or name in TRAINING]
-    workers = _most_workers() if args.workers == "auto" else args.workers
-    options = {name: value for name, value in vars(args).items() if name not in ("run", "parser")}
-    found = {"machine": machine, "options": {**options, "what": what, "workers": workers}, "races": [], "profiles": {}}
-    outcomes = [] if args.profile else _races(args, what, workers, cores(), found)
-    for name in dict.fromkeys(what if args.profile else ()):
-        _profile(name, args.quick, found, by=("kind", "layer"))
-    for name in whole:
-        found[name] = _whole(name, args)
-    if "tasks" in what:
-        found["tasks"] = _tasks(args)
+    machine, command = report.machine(), _typed(args)
+    texts = [report.head(command, machine, args.against)]
+    print(texts[0], flush=True)
+    default = [] if args.train else [name for name in DEFAULT if not args.profile or name in TRAINING]
+    found, outcomes = {"command": command, "machine": machine}, []
+    for name, measured, text in _measured(args, args.what or default, whole):
+        found.setdefault(name, []).append(measured)
+        outcomes += measured if name == "races" else []
+        texts.append(text)
+        print(f"\n{text}", flush=True)
+    if args.into:
+        report.put_into(args.into, command, machine, "\n\n".join(texts))
     if args.json:
-        found["races"] = report.races_as_json(outcomes)
         write_text(args.json, json.dumps(found, indent=1, allow_nan=False, default=vars))  # vars: of dataclasses
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
@@ -84,62 +86,66 @@ def run(args):
     return 1 if wrong else 0
 
 
+def _typed(args):
+    """The command as it is typed, without the options that say where its results go."""
+    words = ["transformer-np", "bench", *args.what]
+    for name, value in vars(args).items():
+        if name in ("what", "json", "into", "quiet", "run", "parser") or value == args.parser.get_default(name):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            words += [f"--{name}"] if each is True else [f"--{name}", str(each)]
+    return shlex.join(words)
+
+
+def _measured(args, what, whole):
+    """Measure one group after the other  ->  for each the kind, the measurements and their tables"""
+    from tempfile import TemporaryDirectory
+
+    from ..bench import measure, report
+    from ..bench import whole as commands
+
+    against_torch, rounds = args.against == "torch", args.rounds
+    if args.profile:
+        for name in dict.fromkeys(what):
+            profile = measure.profile(name, against_torch, args.quick, note)
+            yield "profiles", {"name": name, **profile}, report.profile_tables(name, profile)
+        return
+    for group in _races(args, what, against_torch):
+        how = (
+            (rounds or measure.QUICK_ROUNDS, measure.QUICK_BURST)
+            if args.quick
+            else (rounds or measure.ROUNDS, measure.BURST)
+        )
+        outcomes = [measure.run_race(race, *how, note) for race in group]
+        yield "races", outcomes, report.race_tables(outcomes)
+    with TemporaryDirectory() as folder:
+        chosen = [(name, list(commands.groups(name, args.text, against_torch, folder))) for name in whole]
+        chosen += [("train", [[commands.ours(line) for line in args.train]])] if args.train else []
+        for name, groups in chosen:
+            usual = 1 if args.quick else commands.ROUNDS_OF_TASKS if name == "tasks" else commands.ROUNDS
+            for group in groups:
+                commands.run(group, rounds or usual, note)
+            yield "commands", groups, commands.tables(groups)
+
+
+def _races(args, what, against_torch):
+    """The races of each group."""
+    from itertools import groupby
+
+    from ..bench.races import races
+    from ..support.processes import cores
+
+    workers = _most_workers() if args.workers == "auto" else args.workers
+    found = races(what, workers, against_torch, cores(), args.quick)
+    return [list(group) for _, group in groupby(found, lambda race: race.group)]
+
+
 def _most_workers():
     from ..bench.configurations import LEAST_ROWS
     from ..support.platform import can_fork
     from ..support.processes import cores
 
     return min(cores(), LEAST_ROWS) if can_fork() else 1
-
-
-def _races(args, what, workers, threads, found):
-    """All races, and a short profile after each training race  ->  [Outcome]"""
-    from ..bench import measure, report
-    from ..bench.races import races
-
-    rounds, burst = (measure.QUICK_ROUNDS, measure.QUICK_BURST) if args.quick else (measure.ROUNDS, measure.BURST)
-    outcomes = []
-    for race in races(what, workers, args.against == "torch", threads, args.quick, args.plain):
-        outcomes.append(measure.run_race(race, args.rounds or rounds, burst, note))
-        print(f"\n{report.table(outcomes[-1])}", flush=True)
-        if race.name in TRAINING:
-            _profile(race.name, args.quick, found)
-    return outcomes
-
-
-def _profile(name, quick, found, by=("kind",)):
-    from ..bench import measure, report
-
-    found["profiles"][name] = profile = measure.profile(name, quick, note)
-    for each in by:
-        print(f"\n{report.profile_table(name, profile, each)}", flush=True)
-
-
-def _whole(name, args):
-    """Run one of the whole commands  ->  its outcome"""
-    from ..bench import whole
-
-    rounds = args.rounds or (whole.QUICK_ROUNDS if args.quick else whole.ROUNDS)
-    steps = whole.RACES[name].quick if args.quick else whole.RACES[name].steps
-    outcome = whole.run_whole(name, args.text, steps, rounds, args.against == "torch", note)
-    print(f"\n{whole.table(outcome)}", flush=True)
-    return outcome
-
-
-def _tasks(args):
-    """Train on each task with `--rounds` seeds  ->  their scores"""
-    from ..bench import tasks
-
-    scores = []
-    print(f"\n{tasks.HEAD}", flush=True)
-    for task in tasks.TASKS:
-        found = []
-        for seed in range(args.rounds or (1 if args.quick else 2)):
-            note(f"{task}, seed {seed}")
-            found.append(tasks.score(task, seed, args.against == "torch"))
-        print(tasks.row(found), flush=True)  # at once: all tasks take an hour
-        scores += found
-    return scores
 
 
 def _what(name):

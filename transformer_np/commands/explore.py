@@ -4,7 +4,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from ..tasks import runs
+from ..tasks import runs, task_of
 from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say_words
 
 PAGE = "explore.html"
@@ -41,23 +41,25 @@ def run(args):
     return 0
 
 
+KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first two are looked for
+
+
 def newest_run():
     """The newest translator or, if there is none, the newest GPT. The FileNotFoundError says how to train one."""
-    from ..tasks import text, translation
-
     try:
-        return runs.newest_run(translation.KIND)
+        return runs.newest_run(KINDS[0])
     except FileNotFoundError as error:
         try:
-            return runs.newest_run(text.KIND)
+            return runs.newest_run(KINDS[1])
         except FileNotFoundError:
             raise error from None
 
 
 def run_page(args):
     """The page with the model of a training run in it."""
+    from ..data import LECTURE_SENTENCE
     from ..inspection.explorer.finished import finished_page
-    from ..tasks import classify, text, translation
+    from ..inspection.explorer.live import explore_live
 
     try:
         folder = args.model or newest_run()
@@ -66,86 +68,62 @@ def run_page(args):
             raise
         print(f"{error}; here is the finished page of a translator", file=sys.stderr)
         return finished_page()
-    pages = {translation.KIND: translator_page, text.KIND: gpt_page, classify.KIND: classifier_page}
-    return pages[runs.read_run(folder, *pages)["kind"]](folder, args)
-
-
-def translator_page(folder, args):
-    from ..data import LECTURE_SENTENCE
-    from ..inspection.explorer.live import explore_live
-    from ..tasks.translation import TranslationTask, Translator
-
-    translator = Translator.load(folder)
-    sentence = LECTURE_SENTENCE if args.text is None else args.text
-    translator.encode(sentence)  # raises ValueError for a text that it cannot read
-    tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
-    Unseen(translator, tokenizers[0])(sentence)
-    say_words(tokenizers[1].unknown(args.target or ""))
-    unseen = [source for source, _ in stored_texts(TranslationTask(), folder, "test")]
-    own = {"target": args.target, "seen": translator.seen}
-    return explore_live(translator.model, tokenizers, sentence, some(unseen), **own)
-
-
-def gpt_page(folder, args):
-    from ..inspection.explorer.live import explore_live
-    from ..tasks.text import GPTTask, TextGenerator
-
-    generator = TextGenerator.load(folder)
-    lines = [line.split() for line in "".join(stored_texts(GPTTask(), folder, "validation")).splitlines()[1:]]
-    examples = some([" ".join(words[:6]) for words in lines if len(words) > 6])
-    sentence = args.text
-    if sentence is None:
-        sentence = next((each for each in examples if not generator.tokenizer.unknown(each)), None)
-    if sentence is None:
-        raise ValueError("pass a TEXT for the page to begin with: the training text of this model is gone")
-    generator.encode(sentence)
-    Unseen(generator, generator.tokenizer)(sentence)
-    own = {"target": args.target, "seen": generator.seen}
-    return explore_live(generator.model, generator.tokenizer, sentence, examples, **own)
-
-
-def classifier_page(folder, args):
-    from ..inspection.explorer.live import explore_live
-    from ..tasks.classify import Classifier, ClassifyTask
-
-    classifier = Classifier.load(folder)
-    unseen = [text for text, _ in stored_texts(ClassifyTask(), folder, "test")]
-    sentence = args.text if args.text is not None else next(iter(unseen), None)
-    if sentence is None:
+    task = task_of(runs.read_run(folder, *KINDS)["kind"])
+    trained, examples = task.Result.load(folder), some(unseen_texts(task, folder))
+    if task.kind == "translate":
+        tokenizers = trained.src_tokenizer, trained.tgt_tokenizer
+        say_words(tokenizers[1].unknown(args.target or ""))
+        reader, begin = tokenizers[0], LECTURE_SENTENCE
+    else:
+        reader = tokenizers = trained.tokenizer
+        begin = next((each for each in examples if not reader.unknown(each)), next(iter(examples), None))
+    text = begin if args.text is None else args.text
+    if text is None:
         raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
-    classifier.encode(sentence)
-    Unseen(classifier, classifier.tokenizer)(sentence)
-    own = {"labels": classifier.labels, "target": args.target, "seen": classifier.seen}
-    return explore_live(classifier.model, classifier.tokenizer, sentence, some(unseen), **own)
+    trained.encode(text)  # raises ValueError for a text that it cannot read
+    Unseen(trained, reader)(text)
+    own = {"target": args.target, "seen": trained.seen, "labels": getattr(trained, "labels", None)}
+    return explore_live(trained.model, tokenizers, text, examples, **own)
 
 
 def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
     from ..data import LECTURE_SENTENCE, english_portuguese
-    from ..inspection.explorer.live import check_size, explore_live
+    from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    tensors = find_tensors(folder)[1]
-    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     found = load_pretrained_text(folder)
+    tensors = find_tensors(found.path)[1]
+    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
     if getattr(found.model.config, "num_classes", None) is not None:
         own["labels"] = found.labels
     if text is None:
         text = LECTURE_SENTENCE if isinstance(found.model, Bert) else BEGINNING
-    return explore_live(found.model, found.tokenizer, text, examples, **own)
+    page = explore_live(found.model, found.tokenizer, text, examples, **own)
+    if page.model.num_parameters() > LARGE:
+        size = len(page.page) / 1e6
+        print(
+            f"a browser needs about {page.memory / 1e9:.1f} GB of memory for this page of {size:.0f} MB",
+            file=sys.stderr,
+        )
+    return page
 
 
-def stored_texts(task, folder, part):
-    """This part of the data of a run; nothing if its file is gone."""
+def unseen_texts(task, folder):
+    """Texts that the model of a run was not trained on: beginnings of lines for a GPT; none if its file is gone."""
     _, options, _ = task.read(folder)
     try:
-        return getattr(task.load(options), part)
+        split = task.load(options)
+        if task.kind != "gpt":
+            return [text for text, _ in split.test]
+        lines = [line.split() for line in "".join(split.validation).splitlines()[1:]]
     except (OSError, ValueError):
         return []
+    return [" ".join(words[:6]) for words in lines if len(words) > 6]
 
 
 def some(texts):

@@ -1,35 +1,10 @@
 from contextlib import nullcontext
+from pathlib import Path
 from textwrap import indent
 
 from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, seed
 
-EXAMPLE = """\
-# The exercises of a course, and their points. Every line is optional.
-
-title = "Attention, sheet 2"
-deadline = "Friday 12 June, 12:00"   # shown to the students; as a time, 2026-06-12T12:00:00, `grade` compares with it
-# attempts = "best"   # which of a student's attempts counts: "last" (default) or "best"
-
-# the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
-exercises = ["softmax", "softmax_backward"]
-
-# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted separately
-# folder = "exercises"              # a folder with exercises of your own, relative to this file
-
-# core = 0.8        # the share of an exercise's points for an answer that is right for the lecture, but not yet in the
-                    # extended cases; the rest counts as extended (without this line: points only for a right answer)
-partial = true      # points in proportion to the right cases; false: all or nothing
-pass_mark = 50      # percent of the core's points, for the column "passed"
-
-[points]            # 1 for each exercise not named here; 0: checked and reported, but without points
-softmax_backward = 2.5
-# softmax = { core = 3, extended = 1 }   # points for the lecture and for the extended cases
-
-# [late]            # for a deadline that is a time; without this table, a late submission is named and costs nothing
-# grace = 15        # minutes after the deadline that do not count
-# per_day = 10      # percent of the points that each day begun takes off
-# most_days = 5     # after so many days: no points
-"""
+EXAMPLE = Path(__file__).with_name("course.toml").read_text(encoding="utf-8")
 
 _ABOUT = """
 FOLDER contains one .py file, one .ipynb notebook, or one folder of such files, per student; its name is the student's
@@ -102,10 +77,9 @@ def run(args):
     from tqdm import tqdm
 
     from ..grading.formats import FORMATS, results_even_if_it_fails
-    from ..grading.report import class_results, number
+    from ..grading.report import class_results
     from ..grading.run import Grading
     from ..grading.sandbox.session import Limits
-    from ..grading.submissions import skipped_entries
     from ..homework.course import opened
     from ..support.processes import cores
 
@@ -138,14 +112,25 @@ def run(args):
             from .. import plots
 
             plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
-    width = max(len(grade.student) for grade in grades)
+    _tell(grading, grades)
+    picture = f", picture: {args.picture}" if args.picture else ""
+    print(f"Grades: {out}, reports: {grading.reports}{picture}")
+    return 0
+
+
+def _tell(grading, grades):
+    """Print the points of each student, then what the teacher should know of this grading."""
+    from ..grading.report import number
+    from ..grading.submissions import skipped_entries
+
     course = grading.rubric
+    width = max(len(grade.student) for grade in grades)
     for grade in grades:
         points, remarks = f"{number(grade.points(course))} of {number(course.possible)}", (*grade.notes, *grade.remarks)
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(remarks)}" if remarks else ""))
-    if not single and (skipped := skipped_entries(args.folder)):
+    if not grading.single and (skipped := skipped_entries(grading.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
         print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
     for remark in grading.remarks:
@@ -159,9 +144,6 @@ def run(args):
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     if grading.moodle:
         print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')
-    picture = f", picture: {args.picture}" if args.picture else ""
-    print(f"Grades: {out}, reports: {grading.reports}{picture}")
-    return 0
 
 
 def _check_own(course, seconds):

@@ -11,6 +11,7 @@ from . import add_command, add_pyodide, say_folder
 
 PACKAGES = ["numpy", "matplotlib", "ipython", "micropip", "ssl", "sqlite3", "jedi", "threadpoolctl", "safetensors"]
 WIDGETS = ["comm", "ipywidgets", "jupyterlab-widgets", "widgetsnbextension"]  # the sliders
+HELP = "pydoc-data"  # the text of Python's help, on which notebooks train; some Pyodides lack it
 STARTED = ["micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython"]  # with the kernel
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
@@ -101,6 +102,8 @@ def _python(folder):
             f"{lock['info']['python']}: name another folder, or install another version of jupyterlite-pyodide-kernel"
         )
     wheels |= {name: installed_wheel(name) for name in ("tqdm", *WIDGETS) if name not in wheels and name not in known}
+    if HELP not in known:
+        wheels[HELP] = _help_of_python()
     entries = _entries(wheels, PACKAGES if not folder else [name for name in PACKAGES if name in known])
     files = dict(wheels.values())
     loader = LOADER if is_new else "pyodide.js"
@@ -116,7 +119,7 @@ def _entries(wheels, packages):
     """The entries of the list of packages for {name: (file, bytes)}. packages: of Pyodide, which ours need"""
     from ..support.pyodide import entry_of
 
-    needed = [*packages, "tqdm", *WIDGETS]
+    needed = [*packages, "tqdm", HELP, *WIDGETS]
     depends = {"transformer-np": needed, "ipywidgets": ["comm", "ipython"], "pyodide-kernel": ["comm", "ipython"]}
     return {
         name: entry_of(file, content, [n for n in depends.get(name, ()) if n != name], [name.replace("-", "_")])
@@ -150,6 +153,15 @@ def _kernel():
     newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
     version = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
     return {name: (file.name, file.read_bytes()) for name, file in newest.items()}, version
+
+
+def _help_of_python():
+    from pydoc_data import topics
+
+    from ..support.pyodide import wheel_of
+
+    files = {"pydoc_data/__init__.py": b"", "pydoc_data/topics.py": Path(topics.__file__).read_bytes()}
+    return wheel_of(files, "pydoc_data", "1.0.0")
 
 
 def _own_wheel():

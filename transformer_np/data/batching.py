@@ -13,7 +13,7 @@ from .tokenizers import BOS, EOS, PAD
 def pad_batch(sequences, pad_id=PAD):
     """Sequences of different lengths as one array, the short ones padded at the end.
 
-    sequences: B sequences of ids, the longest of T  ->  (B, T) int64
+    sequences: B sequences of ids, the longest of T  ->  (B, T)
 
     Raises ValueError for no sequences or an empty one, TypeError for ids that are not whole numbers.
     """
@@ -24,7 +24,7 @@ def pad_batch(sequences, pad_id=PAD):
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} of the batch is empty")
     ids = np.concatenate([as_ids(sequence, name="sequences") for sequence in sequences])
-    batch = np.full((len(lengths), lengths.max()), pad_id, np.int64)  # (B, T)
+    batch = np.full((len(lengths), lengths.max()), pad_id, np.intp)  # (B, T)
     batch[np.arange(lengths.max()) < lengths[:, None]] = ids
     return batch
 
@@ -63,7 +63,7 @@ class PackedPairs(Sequence):
                 ids.extend(side)
                 lengths.append(len(side))
         self._ids = np.asarray(ids)
-        self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])  # of each side, and the end
+        self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])  # of each side, and the end
 
     @property
     def lengths(self):
@@ -186,4 +186,4 @@ class Seq2SeqBatches:
 def _lengths(pairs):
     """The lengths of both sides of each pair, (n, 2)."""
     lengths = (len(side) for src, tgt in pairs for side in (src, tgt))
-    return np.fromiter(lengths, np.int64, 2 * len(pairs)).reshape(-1, 2)
+    return np.fromiter(lengths, np.intp, 2 * len(pairs)).reshape(-1, 2)

@@ -316,14 +316,3 @@ def english_portuguese():
         for i, (text, other) in enumerate(language())
         if text == LECTURE_SENTENCE or number_of_words(text) <= SHORT or i % ONE_IN == 0
     ]
-
-
-def with_full_stops(pairs):
-    """The pairs with a full stop after every second statement, for a model that reads what people type; without the
-    lecture's sentence, so that the model has not seen it."""
-    found = []
-    for i, (source, target) in enumerate(pairs):
-        stop = "" if i % 2 or source.endswith("?") else "."
-        if source != LECTURE_SENTENCE:
-            found.append((source + stop, target + stop))
-    return found

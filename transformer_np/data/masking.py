@@ -74,7 +74,7 @@ def mask_tokens(ids, vocab_size, rng):
     first, mask_id = len(SPECIAL_TOKENS), vocab_size - 1
     if mask_id <= first:
         raise ValueError(f"a vocabulary of {vocab_size} tokens has none besides the special tokens and {MASK_TOKEN}")
-    ids = as_ids(ids, vocab_size).astype(np.int64, copy=False)  # signed: the targets contain IGNORED
+    ids = as_ids(ids, vocab_size).astype(np.intp, copy=False)  # signed: the targets contain IGNORED
     ordinary = (ids >= first) & (ids != mask_id)
     if not ordinary.any():
         raise ValueError("there is no token that can be masked: all are special or unknown")

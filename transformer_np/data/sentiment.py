@@ -15,8 +15,10 @@ The label depends on the meaning of the whole sentence, not on single words:
 So no single word reveals the label. There are no ambiguous sentences: nothing is "not wonderful".
 """
 
+import tomllib
 from collections import Counter
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 
@@ -27,62 +29,19 @@ from .pairs import Split
 POSITIVE, NEGATIVE = "positive", "negative"
 OPPOSITE = {POSITIVE: NEGATIVE, NEGATIVE: POSITIVE}
 
-# --- words -----------------------------------------------------------------------------------------------------------
-
-# things that may occur in one sentence: singular, plural
-DOMAINS = (
-    (("the film", "the movie", "the plot", "the ending", "the dialogue", "the acting"), ("the actors", "the jokes")),
-    (("the book", "the novel", "the story", "the style", "the first chapter"), ("the characters", "the pictures")),
-    (("the restaurant", "the food", "the soup", "the service", "the wine"), ("the waiters", "the desserts")),
-    (("the hotel", "the room", "the view", "the breakfast"), ("the beds", "the people at the desk")),
-    (("the concert", "the music", "the singer", "the show"), ("the songs", "the dancers")),
-)
-# plain words, which can be negated and intensified, and strong ones, which cannot
-PLAIN = {
-    POSITIVE: ("good", "nice", "pleasant", "interesting", "charming", "impressive"),
-    NEGATIVE: ("bad", "poor", "unpleasant", "boring", "dull", "disappointing"),
-}
-STRONG = {
-    POSITIVE: ("great", "wonderful", "excellent", "superb", "fantastic", "brilliant"),
-    NEGATIVE: ("terrible", "awful", "horrible", "dreadful", "dismal", "hopeless"),
-}
-WHOLES = ("film", "movie", "book", "novel", "restaurant", "hotel", "concert", "show", "story", "meal")
-
-# --- statements about one thing: {a} stands for an adjective, {x} for the thing ---------------------------------------
-
-SAME_PLAIN = ("very {a}", "really {a}", "quite {a}", "extremely {a}", "{a}")
-SAME_STRONG = ("absolutely {a}", "truly {a}", "just {a}", "simply {a}", "{a}")
-SAME_TWICE = ("{a} and {b}", "not only {a} but also {b}", "both {a} and {b}")
-TURNED = ("not {a}", "not {a} at all", "not at all {a}", "never {a}", "far from {a}", "anything but {a}")
-TURNED_PRAISE = ("not very {a}", "not really {a}", "not particularly {a}")  # unusual with negative adjectives
-VERBAL = {
-    POSITIVE: (
-        "I loved {x}", "I liked {x}", "I really enjoyed {x}", "everybody enjoyed {x}", "I would recommend {x}",
-        "I never got tired of {x}", "nobody disliked {x}", "nobody complained about {x}",
-        "I did not dislike {x} at all", "I could not praise {x} enough",
-    ),
-    NEGATIVE: (
-        "I hated {x}", "I disliked {x}", "I really disliked {x}", "everybody disliked {x}",
-        "everybody complained about {x}", "I got tired of {x}", "nobody enjoyed {x}", "nobody liked {x}",
-        "I did not enjoy {x} at all", "I did not like {x}", "I would not recommend {x}", "I never liked {x}",
-    ),
-}  # fmt: skip
-# X is the clause that is overruled, Y is the clause that decides
-CONTRASTS = (
-    "{X}, but {Y}", "{X}; however, {Y}", "although {X}, {Y}", "even though {X}, {Y}", "{Y}, although {X}",
-    "{Y}, even though {X}",
-)  # fmt: skip
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FORMS = _WORDS["predicates"]
 
 
 def _predicates(label):
     """All predicates of one label that can follow "is"."""
-    plain, turned = PLAIN[label], PLAIN[OPPOSITE[label]]
-    yield from (frame.format(a=a) for frame, a in product(SAME_PLAIN, plain))
-    yield from (frame.format(a=a) for frame, a in product(SAME_STRONG, STRONG[label]))
-    yield from (frame.format(a=a, b=b) for frame, (a, b) in product(SAME_TWICE, combinations(plain, 2)))
-    yield from (frame.format(a=a) for frame, a in product(TURNED, turned))
+    plain, turned = _WORDS[label]["plain"], _WORDS[OPPOSITE[label]]["plain"]
+    yield from (frame.format(a=a) for frame, a in product(_FORMS["same_plain"], plain))
+    yield from (frame.format(a=a) for frame, a in product(_FORMS["same_strong"], _WORDS[label]["strong"]))
+    yield from (frame.format(a=a, b=b) for frame, (a, b) in product(_FORMS["same_twice"], combinations(plain, 2)))
+    yield from (frame.format(a=a) for frame, a in product(_FORMS["turned"], turned))
     if label == NEGATIVE:
-        yield from (frame.format(a=a) for frame, a in product(TURNED_PRAISE, turned))
+        yield from (frame.format(a=a) for frame, a in product(_FORMS["turned_praise"], turned))
 
 
 def _clauses(label, things):
@@ -92,18 +51,20 @@ def _clauses(label, things):
         for number, forms in enumerate((("is", "was"), ("are", "were")))
         for thing, be, predicate in product(things[number], forms, _predicates(label))
     ]
-    return being, [(frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), VERBAL[label])]
+    return being, [
+        (frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), _WORDS[label]["verbal"])
+    ]
 
 
 def _short(label):
     """Phrases without a verb: "what a boring book", "not bad at all"."""
-    for adjective in (*PLAIN[label], *STRONG[label]):
+    for adjective in (*_WORDS[label]["plain"], *_WORDS[label]["strong"]):
         article = "an" if adjective[0] in "aeiou" else "a"
-        for whole in WHOLES:
+        for whole in _WORDS["wholes"]:
             yield f"what {article} {adjective} {whole}"
             yield f"{article} {adjective} {whole}"
         yield adjective
-    for adjective in PLAIN[OPPOSITE[label]]:
+    for adjective in _WORDS[OPPOSITE[label]]["plain"]:
         yield f"not {adjective} at all"
         yield f"not {adjective}"
 
@@ -120,19 +81,19 @@ def sentiment_sentences(size=12_000):
     if size > 12_000 or size % 2:
         raise ValueError(f"size must be an even number up to 12000, got {size}")
     rng = np.random.default_rng(0)
-    clauses = {label: [_clauses(label, things) for things in DOMAINS] for label in OPPOSITE}
+    clauses = {label: [_clauses(label, things) for things in _WORDS["domains"]] for label in OPPOSITE}
     labelled = []
     for label in OPPOSITE:
         chosen = dict.fromkeys([*_short(label)][: size // 8])
         alone = len(chosen) + size // 6
         while len(chosen) < size // 2:
-            domain = rng.integers(len(DOMAINS))
+            domain = rng.integers(len(_WORDS["domains"]))
             decides, thing = _clause(clauses[label][domain], rng)
             set_aside, other = _clause(clauses[OPPOSITE[label]][domain], rng)
             if len(chosen) < alone:
                 chosen[decides] = None
             elif thing != other:
-                chosen[_any(CONTRASTS, rng).format(X=set_aside, Y=decides)] = None
+                chosen[_any(_WORDS["contrasts"], rng).format(X=set_aside, Y=decides)] = None
         labelled += [(sentence, label) for sentence in chosen]
     return labelled
 

@@ -80,7 +80,7 @@ class SkipGrams:
         """The ids without special tokens."""
         ids = as_text_ids(ids)
         ids = as_ids(ids, self.vocab_size) if ids.size else ids
-        return ids[ids > UNK].astype(np.int64)
+        return ids[ids > UNK].astype(np.intp)
 
     def _words_of(self, epoch):
         """The words that were not dropped, (M,), and the order in which they are centers, (M,)."""

@@ -167,7 +167,7 @@ class SpanBatches:
         check_at_least("block_size", block_size, 2)
         check_at_least("batch_size", batch_size, 1)
         check_all_at_least(0, seed=seed, bos_id=bos_id, eos_id=eos_id)
-        self.ids = as_text_ids(ids).astype(np.int64, copy=False)
+        self.ids = as_text_ids(ids).astype(np.intp, copy=False)
         if len(self.ids) < block_size:
             raise ValueError(
                 f"the text has {len(self.ids)} tokens, a block {block_size}: pass a longer text or a smaller block_size"

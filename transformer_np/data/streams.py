@@ -67,5 +67,5 @@ class TextStreams:
 
     def _segment(self, start):
         end = start + self.segment_len
-        ids, targets = (part[:, start:end].astype(np.int64) for part in (self._ids, self._targets))
+        ids, targets = (part[:, start:end].astype(np.intp) for part in (self._ids, self._targets))
         return Segment(ids, targets, first=start == 0)

@@ -100,7 +100,7 @@ class TextBatches:
         check_at_least("step", step, 0)
         rng = np.random.default_rng([self.seed, step])
         windows = text_windows(self.ids, self.block_size, self.batch_size, rng)
-        return TextBatch(*(part.astype(np.int64, copy=False) for part in windows))
+        return TextBatch(*(part.astype(np.intp, copy=False) for part in windows))
 
 
 def text_windows(ids, block_size, batch_size, rng):
@@ -134,7 +134,7 @@ def validation_batches(ids, block_size, batch_size):
         number = min(batch_size, full - start)
         shape = (number, block_size) if number else (1, rest)
         begin, size = start * block_size, shape[0] * shape[1]
-        tokens = ids[begin : begin + size + 1].astype(np.int64)
+        tokens = ids[begin : begin + size + 1].astype(np.intp)
         return TextBatch(tokens[:-1].reshape(shape), tokens[1:].reshape(shape))
 
     starts = [*range(0, full, batch_size), *([full] if rest else [])]

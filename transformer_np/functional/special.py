@@ -1,5 +1,6 @@
 """The error function, which NumPy lacks and the exact GELU needs."""
 
+from functools import cache
 from math import erf as exact_erf
 from math import erfc, exp, log, log1p
 
@@ -20,14 +21,14 @@ def erf(x):
 
 def _erf_float32(x):
     x = np.clip(x, -_EDGE, _EDGE)
-    inside = _polynomial(_P, x * x)
+    inside = _polynomial(_fit_p(), x * x)
     inside *= x
     return np.tanh(inside, out=inside)
 
 
 def _erf_float64(x):
     z = np.minimum(np.abs(x), _LARGEST)
-    tail = _polynomial(_Q, (2 / (2 + z) - _SMALLEST_T) * (2 / (1 - _SMALLEST_T)) - 1)
+    tail = _polynomial(_fit_q(), (2 / (2 + z) - _SMALLEST_T) * (2 / (1 - _SMALLEST_T)) - 1)
     tail *= np.exp(-z * z)
     return np.copysign(1 - tail, x)
 
@@ -55,6 +56,7 @@ def _nodes(number):
     return np.cos(np.pi * (np.arange(number) + 0.5) / number)
 
 
+@cache
 def _fit_p(terms=7):
     """p with z p(z²) = artanh(erf z) in (0, _EDGE), weighted by 1 − erf², the slope of tanh there."""
     z = _EDGE / 2 * (1 + _nodes(400))
@@ -64,12 +66,12 @@ def _fit_p(terms=7):
     return np.linalg.lstsq(powers * weight[:, None], inside * weight, rcond=None)[0][::-1].tolist()
 
 
+@cache
 def _fit_q(degree=18):
     """q(u) = erfc(z)·exp(z²), smooth where erf itself flattens out; u ∈ (−1, 1) is t = 2/(2 + z), stretched."""
     u = _nodes(64)
     z = 2 / (_SMALLEST_T + (u + 1) / 2 * (1 - _SMALLEST_T)) - 2
-    fit = np.polynomial.chebyshev.chebfit(u, [erfc(value) * exp(value * value) for value in z], degree)
-    return np.polynomial.chebyshev.cheb2poly(fit)[::-1].tolist()
+    from numpy.polynomial import chebyshev  # here, because few commands need it
 
-
-_P, _Q = _fit_p(), _fit_q()
+    fit = chebyshev.chebfit(u, [erfc(value) * exp(value * value) for value in z], degree)
+    return chebyshev.cheb2poly(fit)[::-1].tolist()

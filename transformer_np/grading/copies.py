@@ -17,9 +17,8 @@ from html import escape
 from itertools import combinations
 from zlib import crc32
 
-from ..homework.answers import is_stub
+from ..homework.definitions import by_name, is_stub, reached
 from ..homework.path import all_exercises
-from .sandbox.package import by_name, reached
 
 RUN = 5  # nodes
 LEAST, TOGETHER, SHORTEST = 60, 120, 25  # nodes of an answer that counts alone, of several together, of each of these
@@ -65,7 +64,7 @@ def answers_in(files, names):
     for content in files.values():
         try:
             tree = ast.parse(content)
-            nodes = by_name(tree)
+            nodes = by_name(tree.body)
             for name in names:
                 node, exercise = nodes.get(name, [None])[-1], all_exercises()[name]
                 if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_stub(node, exercise.parts):
@@ -95,7 +94,7 @@ def published(name):
             tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
         except (OSError, TypeError, SyntaxError):
             continue
-        nodes = {name: [_without_given(node, exercise)] for name, (*_, node) in by_name(tree).items()}
+        nodes = {name: [_without_given(node, exercise)] for name, (*_, node) in by_name(tree.body).items()}
         found.append(_answer(nodes, tree.body[0].name, ()))
     return found
 

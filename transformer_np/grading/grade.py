@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from ..homework.answers import place
 from ..homework.judging.judge import OUTCOMES, Verdict
+from ..homework.remarks import place
 
 
 @dataclass(frozen=True)

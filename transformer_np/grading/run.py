@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..homework.answers import NeedsIPython
+from ..homework.magics import NeedsIPython
 from ..support.files import held, write_atomically
 from ..support.platform import check_processes
 from .attempts import counted

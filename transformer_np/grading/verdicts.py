@@ -4,9 +4,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 
-from ..homework.answers import Survey, as_they_are, best, missing, remarks_on
+from ..homework.answers import Survey, as_they_are
 from ..homework.judging.crash import Crash
 from ..homework.judging.judge import Verdict
+from ..homework.remarks import best, missing, remarks_on
 from .grade import Grade, Result
 from .judges import NotJudged
 from .sandbox.session import DISTURBED, Found

@@ -65,6 +65,8 @@ def verdict_on(exercise, answer, seed, limit):
             for running in trials.cases:
                 with nullcontext() if not attempts else unheard():  # what it prints is shown once
                     attempts.append(attempt(exercise, answer, running))
+                if attempts[0].not_started:
+                    return judge(trials, attempts)
                 if over():  # and the answer went on
                     break
         try:
@@ -84,8 +86,7 @@ def verdict_on(exercise, answer, seed, limit):
 def _pointed(trials, answer, attempts, limit):
     """What is known about the lines of the answer, a Pointed or None."""
     found = findings(trials, attempts)
-    crash = found[0].tried.crash
-    if all(finding.right for finding in found) or (crash and crash.not_started):
+    if all(finding.right for finding in found):
         return None
     try:
         with limit(trials.exercise.name):

@@ -182,115 +182,146 @@ def _table(text, path):
 
 def parse_course(text, path="the course"):
     """The Course in the text of a TOML file. Raises CourseError with path and line for a bad setting."""
-    table = _table(text, path)
+    return _Settings(text, path).course()
 
-    def fail(key, message):
-        raise CourseError(f"{path}{_line(text, key)}: {message}")
 
-    known = ("title", "deadline", "late", "attempts", "folder", "partial", "core", "pass_mark")
-    known += ("released_from", "exercises", "extended", "points")
-    for key in table:
-        if key not in known:
-            advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
-            fail(key, f"there is no setting {key!r}{advice or '; the settings are ' + ', '.join(known)}")
-    for key in ("title", "folder", "released_from"):
-        if not isinstance(table.get(key, ""), str):
-            fail(key, f"{key} must be a text in quotes, got {table[key]!r}")
-    deadline, late = table.get("deadline", ""), table.get("late")
-    if not isinstance(deadline, str | datetime):
-        fail("deadline", f"deadline must be a text in quotes or a time, 2026-06-12T12:00:00, got {deadline}")
-    due = None
-    if isinstance(deadline, datetime):
+class _Settings:
+    """The table in the text of a course's file, of which each setting is checked when it is read."""
+
+    def __init__(self, text, path):
+        self.text, self.path, self.table = text, path, _table(text, path)
+
+    def fail(self, key, message):
+        raise CourseError(f"{self.path}{_line(self.text, key)}: {message}")
+
+    def course(self):
+        self._check_keys()
+        due, shown_as = self._deadline()
+        late = self._late(due)
+        names = self._names("exercises", list(own_exercises() or all_exercises()))
+        extended = self._names("extended", [])
+        for name in extended:
+            if name not in names:
+                self.fail("extended", f"{name} is extended, but {name} is not in exercises")
+        points, for_lecture = self._points(names, extended)
+        pass_mark = self.table.get("pass_mark")
+        course = Course(
+            points,
+            self.table.get("partial", False),
+            None if pass_mark is None else float(pass_mark),
+            frozenset(extended),
+            self.table.get("title", ""),
+            shown_as,
+            for_lecture,
+            Deadline(due, **late) if due else None,
+            self.table.get("attempts", "last"),
+        )
+        if not course.possible:
+            what = "no exercise of the core gives points" if course.has_extended else "no exercise gives points"
+            self.fail("points", what)
+        return course
+
+    def _check_keys(self):
+        known = (*_PLAIN, "deadline", "late", "exercises", "extended", "points")
+        for key, value in self.table.items():
+            if key not in known:
+                advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
+                self.fail(key, f"there is no setting {key!r}{advice or '; the settings are ' + ', '.join(known)}")
+            words, is_right = _PLAIN.get(key, ("", lambda value: True))
+            if not is_right(value):
+                self.fail(key, f"{key} must be {words}, got {value!r}")
+
+    def _deadline(self):
+        """(the deadline as a time or None, as a text)"""
+        deadline = self.table.get("deadline", "")
+        if isinstance(deadline, str):
+            return None, deadline
+        if not isinstance(deadline, datetime):
+            self.fail("deadline", f"deadline must be a text in quotes or a time, 2026-06-12T12:00:00, got {deadline}")
         try:
-            due = possible(deadline)
+            return possible(deadline), shown(deadline)
         except (ValueError, OverflowError, OSError) as error:
-            fail("deadline", f"nobody can hand in at the deadline {deadline}: {error}")
-    if late is not None and due is None:
-        fail("late", "[late] needs a deadline that is a time, deadline = 2026-06-12T12:00:00")
-    for key, value in late.items() if isinstance(late, dict) else [] if late is None else [("late", late)]:
-        words, most = KEYS.get(key, ("", 0))
-        if not words:
-            fail(key, f"[late] has the settings {', '.join(KEYS)}, got {key!r}")
-        if not _is_number(value) or not 0 <= value <= most or (key == "most_days" and value != int(value)):
-            fail(key, f"{key} must be {words}, got {value!r}")
-    attempts = table.get("attempts", "last")
-    if attempts not in ("best", "last"):
-        fail("attempts", f'attempts must be "best" or "last", got {attempts!r}')
-    partial = table.get("partial", False)
-    if not isinstance(partial, bool):
-        fail("partial", f"partial must be true or false, got {partial!r}")
-    core = table.get("core")
-    if core is not None and not (_is_number(core) and 0 <= core <= 1):
-        fail("core", f"core must be a number in 0 … 1, the share of the points for the lecture, got {core!r}")
-    pass_mark = table.get("pass_mark")
-    if pass_mark is not None and not (_is_number(pass_mark) and 0 <= pass_mark <= 100):
-        fail("pass_mark", f"pass_mark must be a number in 0 … 100, got {pass_mark!r}")
+            self.fail("deadline", f"nobody can hand in at the deadline {deadline}: {error}")
 
-    def names_in(key, default):
+    def _late(self, due):
+        late = self.table.get("late", {})
+        if "late" in self.table and due is None:
+            self.fail("late", "[late] needs a deadline that is a time, deadline = 2026-06-12T12:00:00")
+        for key, value in late.items() if isinstance(late, dict) else [("late", late)]:
+            words, most = KEYS.get(key, ("", 0))
+            if not words:
+                self.fail(key, f"[late] has the settings {', '.join(KEYS)}, got {key!r}")
+            if not _is_number(value) or not 0 <= value <= most or (key == "most_days" and value != int(value)):
+                self.fail(key, f"{key} must be {words}, got {value!r}")
+        return late
+
+    def _names(self, key, default):
         """The names that a list of names and chapters stands for."""
-        words, names = table.get(key), []
+        words, names = self.table.get(key), []
         if words is None:
             return default
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            fail(key, f"{key} must be a list of names, got {words!r}")
+            self.fail(key, f"{key} must be a list of names, got {words!r}")
         for word in words:
             try:
                 meant = [exercise.name for exercise in chosen(word)]
             except ValueError as error:
-                fail(word, str(error))
+                self.fail(word, str(error))
             if twice := [name for name in meant if name in names]:
-                fail(word, f"{key} names {twice[0]} twice")
+                self.fail(word, f"{key} names {twice[0]} twice")
             names += meant
         return names
 
-    names = names_in("exercises", list(own_exercises() or all_exercises()))
-    extended = names_in("extended", [])
-    for name in extended:
-        if name not in names:
-            fail("extended", f"{name} is extended, but {name} is not in exercises")
-    points = table.get("points", {})
-    if not isinstance(points, dict):
-        fail("points", f"points must be a table, [points], got {points!r}")
-    for name, value in points.items():
+    def _points(self, names, extended):
+        """(points, for_lecture) of a Course"""
+        said, core = self.table.get("points", {}), self.table.get("core")
+        if not isinstance(said, dict):
+            self.fail("points", f"points must be a table, [points], got {said!r}")
+        for name, value in said.items():
+            self._check_points(name, value, names, extended)
+        points, for_lecture = {}, {}
+        for name in (name for name in all_exercises() if name in names):
+            worth = said.get(name, 1)
+            if isinstance(worth, dict):
+                for_lecture[name] = float(worth.get("core", 0))
+                worth = for_lecture[name] + worth.get("extended", 0)
+            elif core is not None and name not in extended:
+                for_lecture[name] = float(round(core * worth, 9))  # 2.4, not 2.4000000000000004
+            points[name] = float(round(worth, 9))
+        return points, for_lecture
+
+    def _check_points(self, name, value, names, extended):
         if name not in all_exercises():
             near = get_close_matches(name, all_exercises(), n=1, cutoff=0.4)
-            fail(name, f"there is no exercise {name!r}" + "".join(f"; did you mean {n}?" for n in near))
+            self.fail(name, f"there is no exercise {name!r}" + "".join(f"; did you mean {n}?" for n in near))
         if name not in names:
-            fail(name, f"points for {name}, but {name} is not in exercises")
+            self.fail(name, f"points for {name}, but {name} is not in exercises")
         if isinstance(value, dict) and name in extended:
-            fail(name, f"{name} is extended, so all its points are: give it a number, got {value!r}")
+            self.fail(name, f"{name} is extended, so all its points are: give it a number, got {value!r}")
         if isinstance(value, dict) and not (value and set(value) <= {"core", "extended"}):
-            fail(name, f"the points for {name} must be a number or {{ core = 3, extended = 1 }}, got {value!r}")
+            self.fail(name, f"the points for {name} must be a number or {{ core = 3, extended = 1 }}, got {value!r}")
         for number in value.values() if isinstance(value, dict) else [value]:
             if not _is_number(number) or not 0 <= number < math.inf:
-                fail(name, f"the points for {name} must be a number, 0 or more, got {number!r}")
-    counted, for_lecture = {}, {}
-    for name in (name for name in all_exercises() if name in names):
-        worth = points.get(name, 1)
-        if isinstance(worth, dict):
-            for_lecture[name] = float(worth.get("core", 0))
-            worth = for_lecture[name] + worth.get("extended", 0)
-        elif core is not None and name not in extended:
-            for_lecture[name] = float(round(core * worth, 9))  # 2.4, not 2.4000000000000004
-        counted[name] = float(round(worth, 9))
-    course = Course(
-        counted,
-        partial,
-        None if pass_mark is None else float(pass_mark),
-        frozenset(extended),
-        table.get("title", ""),
-        deadline if isinstance(deadline, str) else shown(deadline),
-        for_lecture,
-        Deadline(due, **(late or {})) if due else None,
-        attempts,
-    )
-    if not course.possible:
-        fail("points", "no exercise of the core gives points" if course.has_extended else "no exercise gives points")
-    return course
+                self.fail(name, f"the points for {name} must be a number, 0 or more, got {number!r}")
+
+
+def _is_text(value):
+    return isinstance(value, str)
 
 
 def _is_number(value):
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_PLAIN = {  # setting: what it must be, in words, and whether a value is that
+    "title": ("a text in quotes", _is_text),
+    "attempts": ('"best" or "last"', lambda value: value in ("best", "last")),
+    "folder": ("a text in quotes", _is_text),
+    "released_from": ("a text in quotes", _is_text),
+    "partial": ("true or false", lambda value: isinstance(value, bool)),
+    "core": ("a number in 0 … 1, the share of the points for the lecture", lambda v: _is_number(v) and 0 <= v <= 1),
+    "pass_mark": ("a number in 0 … 100", lambda value: _is_number(value) and 0 <= value <= 100),
+}
 
 
 def _line(text, key):

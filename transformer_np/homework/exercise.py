@@ -47,6 +47,16 @@ class Case:
     raises: str = ""
     is_narrow: bool = False
 
+    def __post_init__(self):
+        if np.intp is not np.int64 and isinstance(self.arguments, tuple):  # in a browser
+            object.__setattr__(self, "arguments", tuple(map(_as_index, self.arguments)))
+            object.__setattr__(self, "options", {name: _as_index(value) for name, value in self.options.items()})
+
+
+def _as_index(value):
+    """An array of int64 in the type of indices: np.bincount and np.repeat take no larger one."""
+    return value.astype(np.intp) if isinstance(value, np.ndarray) and value.dtype == np.int64 else value
+
 
 def extended(case):
     """The case as an extended one."""

@@ -7,11 +7,12 @@ import sys
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from .answers import NeedsIPython, Survey, best, missing, place, remarks_on, survey
+from .answers import Survey, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
 from .guard import guarded, is_students, safe_numpy, unheard
@@ -21,7 +22,9 @@ from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
+from .magics import NeedsIPython
 from .path import all_exercises
+from .remarks import best, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import stand_in
 
@@ -178,11 +181,23 @@ def _execute(name, path, pieces, skipped, names, limit):
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        for context in (safe_numpy(), _unchecked(), colab(), *((unseen(), unheard()) if in_notebook else ())):
+        shown = (unseen(), unheard()) if in_notebook else ()
+        for context in (_same_folder(), safe_numpy(), _unchecked(), colab(), *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
         return execute(name, path, pieces, names, skipped)
+
+
+@contextmanager
+def _same_folder():
+    """Undo a change of the folder, from which the names of files are relative."""
+    folder = os.getcwd()
+    try:
+        yield
+    finally:
+        with suppress(FileNotFoundError):  # the code has removed it
+            os.chdir(folder)
 
 
 @contextmanager
@@ -267,13 +282,19 @@ class Checks:
             return Standing(exercise, self._missing(name))  # only the stub could be loaded
         return replace(standings[chosen], definitions=(definitions[chosen], *others))
 
+    @cached_property
+    def _callable(self):
+        """The names of the answers that another answer may call."""
+        exercises = all_exercises()
+        answers = self.submission.answers.items()
+        return {name for name, answer in answers if _has_parameters(answer, exercises[name].reference)}
+
     def _check_answer(self, exercise, answer):
         name = exercise.name
         verdict = self._verdict(exercise, answer)
         if verdict.passed:
             return Standing(exercise, verdict)
-        answers = {other: of for other, of in self.submission.answers.items() if other != name}
-        others = {other for other, of in answers.items() if _has_parameters(of, all_exercises()[other].reference)}
+        others = self._callable - {name}
         if verdict.misconception == TOO_LONG and not others & self.limit.stopped_in:
             return Standing(exercise, verdict)  # it was stopped in its own code
         if not others:
@@ -306,11 +327,14 @@ class Checks:
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
         try:
             with self.limit(exercise.name), guarded(), unheard():
-                cases = exercise.cases(np.random.default_rng(self.seed))
-                tried = [attempt(exercise, answer, case) for case in cases]  # each may call other answers
+                plain, *others = exercise.cases(np.random.default_rng(self.seed))
+                if attempt(exercise, answer, plain).not_started:
+                    return False
+                for case in others:  # each may call other answers
+                    attempt(exercise, answer, case)
         except Stopped:
             return False
-        return not (tried[0].crash and tried[0].crash.not_started)
+        return True
 
     def _missing(self, name):
         if name in self.submission.imported:

@@ -6,7 +6,7 @@ from .activations import ACTIVATIONS, activate, activate_backward
 from .feed_forward import FeedForward
 
 
-class ActivatedFeedForward(FeedForward, activations=(*list(ACTIVATIONS)[1:], "relu without bias")):
+class ActivatedFeedForward(FeedForward, activations=ACTIVATIONS):
     """y = f(x W₁ + b₁) W₂ + b₂ with f of layers.activations, such as GELU; the biases are optional."""
 
     taps = ("x", "before", "hidden")
@@ -25,8 +25,14 @@ class ActivatedFeedForward(FeedForward, activations=(*list(ACTIVATIONS)[1:], "re
         return F.linear(self.keep(hidden=hidden), self.w2.data, b2)  # (B, T, D)
 
     def _network_backward(self, dy, x, hidden):
-        dhidden, dw2, db2 = F.linear_backward(dy, hidden, self.w2.data)
+        back = frozen_linear_backward if self.w1.frozen else F.linear_backward
+        dhidden, dw2, db2 = back(dy, hidden, self.w2.data)
         dhidden = self.gradient(hidden=dhidden)
         dbefore = activate_backward(self.activation, dhidden, self._kept.get("before"), self._kept.get("slope"))
-        dx, dw1, db1 = F.linear_backward(self.gradient(before=dbefore), x, self.w1.data)
+        dx, dw1, db1 = back(self.gradient(before=dbefore), x, self.w1.data)
         return dx, dw1, db1, dw2, db2
+
+
+def frozen_linear_backward(dy, x, w):
+    """As F.linear_backward, without the gradients of what does not learn: a third less work."""
+    return F.linear(dy, w.T), None, None

@@ -54,9 +54,20 @@ class AddNorm(Module):
 
 
 class Block(Module):
-    """Sub-layers in the order of the forward, each with its Add & Norm: add_norm1, add_norm2, …"""
+    """Sub-layers in the order of the forward, each with its Add & Norm: add_norm1, add_norm2, …
+
+    add_norm() makes the Add & Norm around each; TypeError for other sub-layers than the class names in `sublayers`
+    """
 
     sublayers: tuple[str, ...] = ()
+
+    def __init__(self, add_norm, **sublayers):
+        if tuple(sublayers) != self.sublayers:
+            wanted, got = (", ".join(names) for names in (self.sublayers, sublayers))
+            raise TypeError(f"{type(self).__name__} has the sub-layers {wanted}, got {got}")
+        for number, (name, sublayer) in enumerate(sublayers.items(), 1):
+            setattr(self, name, sublayer)
+            setattr(self, f"add_norm{number}", add_norm())
 
     def parts(self):
         """[(sub-layer, its Add & Norm), …]"""
@@ -145,19 +156,10 @@ class DecoderBlock(Block):
 
 
 def composed(block_class, add_norm, **sublayers):
-    """A block of these sub-layers, named and ordered as in the class's `sublayers`, in place of the lecture's:
+    """A block of these sub-layers in place of the lecture's, made as `Block` makes them:
 
-        composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
-
-    add_norm() makes the Add & Norm around each
-
-    Raises TypeError for other names.
+    composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
     """
-    if tuple(sublayers) != block_class.sublayers:
-        wanted, got = (", ".join(names) for names in (block_class.sublayers, sublayers))
-        raise TypeError(f"{block_class.__name__} has the sub-layers {wanted}, got {got}")
-    block = block_class.__new__(block_class)  # its own __init__ makes the lecture's sub-layers
-    for number, (name, sublayer) in enumerate(sublayers.items(), 1):
-        setattr(block, name, sublayer)
-        setattr(block, f"add_norm{number}", add_norm())
+    block = block_class.__new__(block_class)
+    Block.__init__(block, add_norm, **sublayers)
     return block

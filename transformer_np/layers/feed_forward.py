@@ -24,11 +24,11 @@ class FeedForward(Module):
 
     taps = ("x",)
     may_have_bias = True
-    variants: ClassVar[dict[str, type]] = {}  # {activation: the subclass that computes it}
+    variants: ClassVar[dict[str, type]] = {}  # {activation: the subclass that computes it, the ReLU without biases}
 
     def __new__(cls, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
-        if cls is FeedForward and isinstance(activation, str):
-            cls = cls.variants.get("relu without bias" if activation == "relu" and not bias else activation, cls)
+        if cls is FeedForward and isinstance(activation, str) and (activation != "relu" or not bias):
+            cls = cls.variants.get(activation, cls)
             if bias and not cls.may_have_bias:
                 raise ValueError("a gated feed-forward network has no biases: pass bias=False")
         return super().__new__(cls)
@@ -43,7 +43,7 @@ class FeedForward(Module):
     def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_all_at_least(1, d_model=d_model, d_ff=d_ff)
         check_flag("bias", bias)
-        check_choice("activation", activation, ("relu", *(name for name in self.variants if " " not in name)))
+        check_choice("activation", activation, tuple(self.variants))
         self.activation, rng = activation, as_rng(rng)
         self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         self.b1 = Parameter(np.zeros(d_ff, dtype)) if bias else None

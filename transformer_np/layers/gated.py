@@ -6,10 +6,12 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Parameter
 from ..support.checks import as_rng, check_all_at_least
+from .activated import frozen_linear_backward
+from .activations import ACTIVATIONS
 from .feed_forward import FeedForward
 from .initial import glorot_uniform
 
-GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # the arguments of F.gated_feed_forward for the gate
+GATED = {"gated_gelu": "gelu_tanh", "gated_silu": "silu"}  # the activation of the gate
 
 
 class GatedFeedForward(FeedForward, activations=GATED):
@@ -30,35 +32,33 @@ class GatedFeedForward(FeedForward, activations=GATED):
         return places
 
     def forward(self, x):
-        x, gate_of = self.keep(x=x), GATED[self.activation]
-        y, gate, value = F.gated_feed_forward(x, self.w_gate.data, self.w1.data, self.w2.data, *gate_of)
-        new_gate, new_value = self.keep(gate=gate, value=value)  # (B, T, F)
-        if new_gate is gate and new_value is value:
+        x, w_gate, w1, w2 = self.keep(x=x), self.w_gate.data, self.w1.data, self.w2.data
+        if not self._changes:
+            y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2, GATED[self.activation])
+            self.keep(gate=gate, value=value)  # (B, T, F)
             return y
-        both, (left, right) = np.concatenate([new_gate, new_value], axis=-1), self._halves()
-        return F.gated_feed_forward(both, left, right, self.w2.data, *gate_of)[0]
+        gate, value = self.keep(gate=F.linear(x, w_gate), value=F.linear(x, w1))  # (B, T, F)
+        return F.linear(ACTIVATIONS[GATED[self.activation]].forward(gate) * value, w2)
 
     def backward(self, dy):
-        """The gate and the value are two linear maps of x; what follows sees them as the halves of one array, so that
-        their gradients are at hand."""
-        x, gate, value = self.kept("x", "gate", "value")
-        w_gate, w1, w2, gate_of = self.w_gate.data, self.w1.data, self.w2.data, GATED[self.activation]
-        if not self._changes:
-            dx, dw_gate, dw1, dw2 = F.gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, *gate_of)
+        kept = self.kept("x", "gate", "value")
+        if self._changes or self.w1.frozen:
+            dx, dw_gate, dw1, dw2 = self._step_by_step(dy, *kept)
         else:
-            both, (left, right) = np.concatenate([gate, value], axis=-1), self._halves()
-            dboth, _, _, dw2 = F.gated_feed_forward_backward(dy, both, gate, value, left, right, w2, *gate_of)
-            dgate, dvalue = np.split(dboth, 2, axis=-1)
-            dgate, dvalue = self.gradient(gate=dgate, value=dvalue)
-            dx_gate, dw_gate, _ = F.linear_backward(dgate, x, w_gate)
-            dx, dw1, _ = F.linear_backward(dvalue, x, w1)
-            dx += dx_gate
+            weights = self.w_gate.data, self.w1.data, self.w2.data, GATED[self.activation]
+            dx, dw_gate, dw1, dw2 = F.gated_feed_forward_backward(dy, *kept, *weights)
         self.w_gate.grad += dw_gate
         self.w1.grad += dw1
         self.w2.grad += dw2
         return self.gradient(x=dx)
 
-    def _halves(self):
-        """Two matrices (2F, F) that cut (..., 2F) into halves."""
-        one_hot = np.eye(2 * self.w1.shape[1], dtype=self.w1.dtype)
-        return np.split(one_hot, 2, axis=1)
+    def _step_by_step(self, dy, x, gate, value):
+        """As F.gated_feed_forward_backward, with the gradients of gate and value at hand."""
+        back = frozen_linear_backward if self.w1.frozen else F.linear_backward
+        act, act_backward, _ = ACTIVATIONS[GATED[self.activation]]
+        opened = act(gate)  # (B, T, F)
+        dhidden, dw2, _ = back(dy, opened * value, self.w2.data)
+        dgate, dvalue = self.gradient(gate=act_backward(dhidden * value, gate), value=dhidden * opened)
+        dx_gate, dw_gate, _ = back(dgate, x, self.w_gate.data)
+        dx, dw1, _ = back(dvalue, x, self.w1.data)
+        return dx + dx_gate, dw_gate, dw1, dw2

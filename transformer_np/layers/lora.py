@@ -6,10 +6,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_rng, check_all_at_least, check_at_least, check_kind, check_number
-from .activated import ActivatedFeedForward
-from .activations import ACTIVATIONS, activate_backward
 from .attention import MultiHeadAttention
-from .gated import GatedFeedForward
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
 
@@ -82,33 +79,7 @@ class AdaptedGroupedAttention(_Adapted, GroupedQueryAttention):
     """A frozen GroupedQueryAttention with LoRA; see `add_lora`."""
 
 
-class _Frozen:
-    """A feed-forward network whose matrices are frozen, in front of its class: only the gradient of x is computed."""
-
-
-class FrozenActivated(_Frozen, ActivatedFeedForward):
-    """A frozen ActivatedFeedForward; see `add_lora`."""
-
-    def _network_backward(self, dy, x, hidden):
-        dhidden = self.gradient(hidden=F.linear(dy, self.w2.data.T))
-        dbefore = activate_backward(self.activation, dhidden, self._kept.get("before"), self._kept.get("slope"))
-        return F.linear(self.gradient(before=dbefore), self.w1.data.T), None, None, None, None
-
-
-class FrozenGated(_Frozen, GatedFeedForward):
-    """A frozen GatedFeedForward; see `add_lora`."""
-
-    def backward(self, dy):
-        gate, value = self.kept("gate", "value")
-        act, act_backward, _ = ACTIVATIONS[GATED_BY[self.activation]]
-        dhidden = F.linear(dy, self.w2.data.T)  # (B, T, F)
-        dgate, dvalue = self.gradient(gate=act_backward(dhidden * value, gate), value=dhidden * act(gate))
-        return self.gradient(x=F.linear(dgate, self.w_gate.data.T) + F.linear(dvalue, self.w1.data.T))
-
-
-GATED_BY = {"gated_gelu": "gelu_tanh", "gated_silu": "silu"}
 ADAPTED = {MultiHeadAttention: AdaptedAttention, GroupedQueryAttention: AdaptedGroupedAttention}
-FROZEN = {ActivatedFeedForward: FrozenActivated, GatedFeedForward: FrozenGated}
 
 
 def add_lora(model, rank, rng=None, first=0):
@@ -130,8 +101,6 @@ def add_lora(model, rank, rng=None, first=0):
             w = getattr(attention, f"w_{name}")
             setattr(attention, f"lora_{name}", LoRA(*w.shape, rank, rng=rng, dtype=w.dtype))
         attention.__class__ = ADAPTED[type(attention)]
-    for block in model.blocks[first:]:
-        block.feed_forward.__class__ = FROZEN.get(type(block.feed_forward), type(block.feed_forward))
     return model
 
 
@@ -145,6 +114,5 @@ def merge_lora(model):
                 w = getattr(module, f"w_{name}")
                 w.data = w.data + getattr(module, f"lora_{name}").change
                 delattr(module, f"lora_{name}")
-        if isinstance(module, _Adapted | _Frozen):
             module.__class__ = type(module).__mro__[2]
     return model.unfreeze()

@@ -147,7 +147,5 @@ class Hidden(Inside):
 
     def _network_backward(self, dy, x, hidden):
         dhidden, dw2, db2 = F.linear_backward(dy, hidden, self.module.w2.data)
-        one_hot = np.eye(hidden.shape[-1], dtype=hidden.dtype)  # a second map that changes nothing
-        dhidden = self.gradient(dhidden)
-        dx, dw1, db1, *_ = F.feed_forward_backward(dhidden, x, self.array, self.module.w1.data, one_hot)
-        return dx, dw1, db1, dw2, db2
+        dbefore = F.relu_backward(self.gradient(dhidden), self.array)
+        return *F.linear_backward(dbefore, x, self.module.w1.data), dw2, db2

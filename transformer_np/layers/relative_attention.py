@@ -4,15 +4,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import functional as F
-from ..module import Module, Parameter
-from ..support.checks import as_rng, check_all_at_least, check_heads
+from ..module import Parameter
 from ..support.shapes import shapes
 from .attention import MultiHeadAttention
-from .initial import glorot_uniform
-from .places import Weights, Written
 
 
-class RelativeMultiHeadAttention(Module):
+class RelativeMultiHeadAttention(MultiHeadAttention):
     """Causal self-attention by distance, over a memory of earlier inputs and x (Dai et al. 2019, §3.3).
 
         scores = ((x W_Q + u) (source W_K)ᵀ + shift((x W_Q + v) (R W_R)ᵀ)) / √d_k,    source = [memory; x]
@@ -24,28 +21,15 @@ class RelativeMultiHeadAttention(Module):
     u (H, K) and v (H, K) are learned and start at 0. The memory is a constant: it gets no gradient.
     """
 
-    always_kept = ("weights",)
+    taps = ("x", "q", "k", "v", "r", "concat")
 
     def __init__(self, d_model, num_heads, rng=None, dtype: DTypeLike = np.float32):
-        check_all_at_least(1, d_model=d_model, num_heads=num_heads)
-        check_heads(num_heads, d_model)
-        rng = as_rng(rng)
-        self.num_heads, self.d_head = num_heads, d_model // num_heads
-        for name in "qkvor":
-            setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))
-            setattr(self, f"b_{name}", None)
+        super().__init__(d_model, num_heads, False, rng, dtype)
         for name in "uv":
             setattr(self, name, Parameter(np.zeros((num_heads, self.d_head), dtype)))
 
-    @property
-    def weights(self) -> np.ndarray:
-        """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before any forward."""
-        return self._kept.get("weights")
-
-    taps = ("x", "q", "k", "v", "r", "concat")
-
-    def replaceable(self):
-        return {**super().replaceable(), "scores": Weights(), "weights": Weights(), "written": Written()}
+    def _sizes(self, d_model):
+        return {**super()._sizes(d_model), "r": (d_model, d_model)}
 
     @shapes(x="B T D", memory="B M D")
     def forward(self, x, memory=None, mask=None):
@@ -92,13 +76,6 @@ class RelativeMultiHeadAttention(Module):
 
     def _scores(self, q, k, r, mask):
         return F.relative_scores(q, k, r, self.u.data, self.v.data, mask)
-
-    def _heads(self, name, x):
-        return F.split_heads(self._project(name, x), self.num_heads)
-
-    _heads_backward, _written = MultiHeadAttention._heads_backward, MultiHeadAttention._written
-    _project, _project_backward = MultiHeadAttention._project, MultiHeadAttention._project_backward
-    _w_o, _w_o_backward = MultiHeadAttention._w_o, MultiHeadAttention._w_o_backward
 
 
 @lru_cache(maxsize=16)

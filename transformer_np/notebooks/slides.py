@@ -7,42 +7,14 @@ and of a long table only the beginning is shown.
 """
 
 import re
+from pathlib import Path
 
 LINES = 22  # of a slide
 _HEADING = re.compile(r"(#{1,3}) ")
 _KEPT = re.compile(r"\$\$|^\||^[-*\d]+[.]? |^```|^<|\*\*(?:Guess|Try it|Exercise)", re.MULTILINE)
 _PICTURE = re.compile(r"\bplt\.|\bplots\.|\binteract\(")
 
-FIT = """<style>
-.reveal { --jp-code-font-size: 14px; --jp-content-font-size1: 20px; --jp-cell-prompt-width: 0px; }
-.reveal .slides section { text-align: left; font-size: 20px; }
-.reveal .slides .jp-RenderedHTMLCommon { font-size: 20px; line-height: 1.35; }
-.reveal .slides :is(h1, h2, h3) { text-transform: none; margin: 0 0 0.3em; }
-.reveal .slides h1 { font-size: 34px; } .reveal .slides h2 { font-size: 28px; } .reveal .slides h3 { font-size: 24px; }
-.reveal .slides :is(p, ul, table) { margin: 0.3em 0; } .reveal .slides table { font-size: 17px; }
-.reveal .slides :is(.jp-InputPrompt, .jp-OutputPrompt) { display: none; }
-.reveal .slides pre { font-size: 14px; line-height: 1.35; margin: 0; box-shadow: none; width: auto; }
-.reveal .slides .jp-OutputArea-output { display: block; max-height: 450px; overflow: hidden; }
-.reveal .slides .jp-OutputArea :is(img, svg) {
-  max-height: 380px; max-width: 100%; width: auto; height: auto; margin: 0;
-}
-</style>
-<script>
-var unbroken = false;  // a formula in a table would break after every symbol
-setInterval(function () {
-  var jax = window.MathJax && MathJax.OutputJax && MathJax.OutputJax.CommonHTML;
-  if (jax && jax.config && jax.config.linebreaks && !unbroken && MathJax.Hub.getAllJax().length) {
-    unbroken = true; jax.config.linebreaks.automatic = false; MathJax.Hub.Queue(["Rerender", MathJax.Hub]);
-  }
-  document.querySelectorAll(".reveal section.present").forEach(function (slide) {
-    if (slide.querySelector("section")) return;
-    var whole = document.querySelector(".reveal .slides"), room = whole.getBoundingClientRect().height * 0.98;
-    for (var size = Number(slide.style.zoom || 1); slide.getBoundingClientRect().height > room && size > 0.3;) {
-      size -= 0.02; slide.style.zoom = size; slide.style.top = 0;
-    }
-  });
-}, 300);
-</script>"""
+FIT = Path(__file__).with_suffix(".html")  # the look of all slides
 
 
 def slides(cells):
@@ -75,7 +47,7 @@ def slides(cells):
     end()
     if made and made[0][0] == "markdown":
         kind, source, *rest = made[0]
-        made[0] = kind, f"{source}\n\n{FIT}", *rest
+        made[0] = kind, f"{source}\n\n{FIT.read_text(encoding='utf-8')}".rstrip("\n"), *rest
     return made
 
 

@@ -5,7 +5,9 @@ from itertools import chain, pairwise
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from .style import EDGE, HATCH, LABEL, TEXT, Picture
+from .picture import Picture
+from .sizes import EDGE, LABEL, TEXT
+from .style import HATCH
 
 # Inches
 BOX, HEIGHT = 2.8, 0.46  # of a box

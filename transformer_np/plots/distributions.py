@@ -9,26 +9,11 @@ from matplotlib.patches import Rectangle
 from .. import functional as F
 from ..decoding import log_softmax, sampling_distribution
 from ..support.checks import as_array, as_list, check_at_least, short
-from .style import (
-    EDGE,
-    HATCH,
-    HEAD_COLOURS,
-    LABEL,
-    PAD,
-    PAGE,
-    SEEN,
-    TEXT,
-    TRAINING,
-    VALIDATION,
-    Picture,
-    as_numbers,
-    as_words,
-    light_grid,
-    steady,
-    styled,
-    text_width,
-    visible,
-)
+from .arguments import as_numbers, as_words, steady, visible
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import EDGE, LABEL, PAD, PAGE, TEXT
+from .style import HATCH, HEAD_COLOURS, SEEN, TRAINING, VALIDATION, light_grid
 
 # Eight scores of mean 0 and variance 1, typical of queries and keys of variance 1 after the division by √d_k.
 SCORES = (0.2, -0.9, 1.7, -0.3, -1.5, 0.9, -0.6, 0.5)

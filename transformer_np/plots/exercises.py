@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..support.checks import check_kind
-from .style import SEEN, TRAINING, VALIDATION, Picture, round_ticks, styled
+from .picture import Picture, styled
+from .style import SEEN, TRAINING, VALIDATION, round_ticks
 
 
 @styled

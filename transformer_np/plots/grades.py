@@ -3,7 +3,9 @@
 import numpy as np
 
 from ..support.checks import as_list, check_has
-from .style import LABEL, LINE, RATE, RAW, VALIDATION, Picture, light_grid, round_ticks, styled
+from .picture import Picture, styled
+from .sizes import LABEL, LINE
+from .style import RATE, RAW, VALIDATION, light_grid, round_ticks
 
 STATES = {"right": RATE, "right for the lecture": RAW, "wrong": VALIDATION, "not started": "#e5e5e5"}
 LONGEST_MISTAKE = 44  # characters

@@ -4,7 +4,10 @@ import re
 
 import numpy as np
 
-from .style import HEAD_COLOURS, PAD, Picture, light_grid, styled, text_width
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import PAD
+from .style import HEAD_COLOURS, light_grid
 
 PARTS = ("embedding", "attention", "feed-forward", "norm", "output")
 MARKERS = dict(zip(PARTS, "*os^D", strict=True))

@@ -7,7 +7,9 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from ..support.checks import as_list, check_has, check_kind
-from .style import LAYER_COLOURS, LAYER_MARKERS, Picture, as_numbers, label, light_grid, plain, round_ticks, styled
+from .arguments import as_numbers
+from .picture import Picture, styled
+from .style import LAYER_COLOURS, LAYER_MARKERS, label, light_grid, plain, round_ticks
 
 
 @styled

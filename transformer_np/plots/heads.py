@@ -6,24 +6,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 
-from .style import (
-    EDGE,
-    HATCH,
-    HEAD_COLOURS,
-    KEY,
-    LABEL,
-    LARGEST_PAGE,
-    LINE,
-    PAD,
-    QUERY,
-    TEXT,
-    TRAINING,
-    Picture,
-    as_weights,
-    as_words,
-    styled,
-    text_width,
-)
+from .arguments import as_weights, as_words
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import EDGE, LABEL, LARGEST_PAGE, LINE, PAD, TEXT
+from .style import HATCH, HEAD_COLOURS, KEY, QUERY, TRAINING
 
 ROW = 0.3  # inches from word to word; less for many words
 BETWEEN = 3.0  # inches between the two columns
@@ -67,35 +54,22 @@ def head_view(weights, queries, keys, query=None, title=None):
     figure = Picture.titled(title, left + BETWEEN + right, 2 * EDGE + longest * row + LABEL)
     axes = figure.panel(left, EDGE, BETWEEN, longest * row, xlim=(0, 1), ylim=(longest - 0.5, -0.5))
     axes.set_axis_off()
-    starts, ends = np.arange(T), np.arange(S)
-    lane = 0.7 / H  # each head has its own height at a word, so that heads do not cover each other
-    thickest = min(THICKEST, 72 * row * lane)
     for h, head in enumerate(weights):
-        offset = (h - (H - 1) / 2) * lane
-        strongest_last = [divmod(int(i), S) for i in np.argsort(head, axis=None, kind="stable")]
-        shown = [(t, s) for t, s in strongest_last if head[t, s] > 0 and query in (None, t)]
-        axes.add_collection(
-            LineCollection(
-                [[(0, starts[t] + offset), (1, ends[s] + offset)] for t, s in shown],
-                linewidths=[thickest * head[t, s] for t, s in shown],
-                alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
-                colors=[colours[h]] * len(shown), capstyle="round", label=f"head {h + 1}" if heads else "attention",
-            ),
-            autolim=False,
-        )  # fmt: skip
+        lane = 0.7 / H  # each head has its own height at a word, so that heads do not cover each other
+        lines = _lines(head, query, (h - (H - 1) / 2) * lane, min(THICKEST, 72 * row * lane))
+        lines.set(color=colours[h], label=f"head {h + 1}" if heads else "attention")
+        axes.add_collection(lines, autolim=False)
     for t, word in enumerate(queries):
         bold = {"weight": "bold"} if t == query else {"color": HATCH} if query is not None else {}
-        _word(axes, 0, -PAD, starts[t], word, "right", **bold)
+        _word(axes, 0, -PAD, t, word, "right", **bold)
     for s, word in enumerate(keys):
-        _word(axes, 1, PAD, ends[s], word, "left")
+        _word(axes, 1, PAD, s, word, "left")
     top = -0.5 - 0.5 * LABEL / row
     _word(axes, 0, 0, top, QUERY, "center", color=HATCH)
     _word(axes, 1, 0, top, KEY, "center", color=HATCH)
     if entries:
-        handles = [
-            LineCollection([], colors=[colour], linewidths=4, label=e)
-            for colour, e in zip(colours, entries, strict=True)
-        ]
+        both = zip(colours, entries, strict=True)
+        handles = [LineCollection([], colors=[colour], linewidths=4, label=entry) for colour, entry in both]
         width, height = figure.get_size_inches()
         axes.legend(
             handles=handles, loc="center right",
@@ -104,6 +78,18 @@ def head_view(weights, queries, keys, query=None, title=None):
             handletextpad=0.5, labelspacing=0.25, columnspacing=1.0, ncols=math.ceil(H / per_column),
         )  # fmt: skip
     return figure
+
+
+def _lines(head, query, offset, thickest):
+    """The weights of one head (T, S) as lines, the strongest on top; of one query alone if it is given."""
+    strongest_last = [divmod(int(i), head.shape[1]) for i in np.argsort(head, axis=None, kind="stable")]
+    shown = [(t, s) for t, s in strongest_last if head[t, s] > 0 and query in (None, t)]
+    return LineCollection(
+        [[(0, t + offset), (1, s + offset)] for t, s in shown],
+        linewidths=[thickest * head[t, s] for t, s in shown],
+        alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
+        capstyle="round",
+    )
 
 
 def _word(axes, x, shift, y, text, side, **look):

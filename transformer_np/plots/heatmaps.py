@@ -8,27 +8,12 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
 from ..support.checks import as_array, check_has
+from .arguments import as_weights, as_words
+from .fonts import text_width
+from .picture import Picture, styled
 from .sheet import Sheet, rows_and_columns
-from .style import (
-    CELL_WITH_VALUE,
-    EDGE,
-    GAP,
-    HATCH,
-    HIDDEN,
-    LABEL,
-    LARGEST_PAGE,
-    PAD,
-    PAGE,
-    SEEN,
-    WEIGHTS,
-    Picture,
-    as_weights,
-    as_words,
-    print_values,
-    round_ticks,
-    styled,
-    text_width,
-)
+from .sizes import CELL_WITH_VALUE, EDGE, GAP, LABEL, LARGEST_PAGE, PAD, PAGE
+from .style import HATCH, HIDDEN, SEEN, WEIGHTS, print_values, round_ticks
 
 THUMBNAIL = 0.45  # inches, the least side of a thumbnail
 BAR = 0.85  # inches for the colour bar of all thumbnails

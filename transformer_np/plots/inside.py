@@ -8,25 +8,11 @@ from matplotlib.colors import CenteredNorm, Normalize
 
 from .. import functional as F
 from ..support.checks import check_has
-from .style import (
-    CELL,
-    EDGE,
-    GAP,
-    LABEL,
-    PAD,
-    SIGNED,
-    TEXT,
-    WEIGHTS,
-    Picture,
-    as_numbers,
-    as_words,
-    print_values,
-    round_ticks,
-    steady,
-    styled,
-    text_width,
-    visible,
-)
+from .arguments import as_numbers, as_words, steady, visible
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import CELL, EDGE, GAP, LABEL, PAD, TEXT
+from .style import SIGNED, WEIGHTS, print_values, round_ticks
 
 ROW, TALL_ROW = 0.27, 0.36  # inches
 BAR = 0.55  # inches for a colour bar without the numbers at its ticks

@@ -3,20 +3,9 @@
 import numpy as np
 
 from ..support.checks import check_has, check_kind
-from .style import (
-    HATCH,
-    RATE,
-    RAW,
-    TRAINING,
-    VALIDATION,
-    Picture,
-    as_numbers,
-    label,
-    light_grid,
-    plain,
-    round_ticks,
-    styled,
-)
+from .arguments import as_numbers
+from .picture import Picture, styled
+from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, label, light_grid, plain, round_ticks
 
 
 @styled

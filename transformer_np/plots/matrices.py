@@ -8,22 +8,11 @@ from matplotlib.colors import CenteredNorm, Normalize
 from .. import functional as F
 from ..layers import LayerNorm, MultiHeadAttention
 from ..support.checks import as_list, check_kind, short
-from .style import (
-    EDGE,
-    LABEL,
-    PAD,
-    SIGNED,
-    TEXT,
-    TITLE,
-    WEIGHTS,
-    Picture,
-    as_numbers,
-    as_words,
-    is_bright,
-    steady,
-    styled,
-    text_width,
-)
+from .arguments import as_numbers, as_words, steady
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import EDGE, LABEL, PAD, TEXT, TITLE
+from .style import SIGNED, WEIGHTS, is_bright
 
 ROW = 0.24  # inches: the height of a row with numbers
 SMALL = 0.16  # the side of a square without a number

@@ -5,18 +5,9 @@ import numpy as np
 from .. import functional as F
 from ..models import T5
 from ..support.checks import check_all_at_least, check_at_least, check_kind
-from .style import (
-    HATCH,
-    HEAD_COLOURS,
-    HIDDEN,
-    SIGNED,
-    Picture,
-    as_numbers,
-    light_grid,
-    print_values,
-    round_ticks,
-    styled,
-)
+from .arguments import as_numbers
+from .picture import Picture, styled
+from .style import HATCH, HEAD_COLOURS, HIDDEN, SIGNED, light_grid, print_values, round_ticks
 
 
 @styled

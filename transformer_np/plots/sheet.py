@@ -4,7 +4,10 @@ import math
 
 import numpy as np
 
-from .style import CELL, EDGE, GAP, KEY, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, QUERY, TEXT, Picture, text_width
+from .fonts import text_width
+from .picture import Picture
+from .sizes import CELL, EDGE, GAP, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, TEXT
+from .style import KEY, QUERY
 
 
 class Sheet:

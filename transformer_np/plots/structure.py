@@ -5,7 +5,7 @@ from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from .boxes import Block, Box, Words, draw
-from .style import styled
+from .picture import styled
 
 EMBED, ATTEND, FEED, NORM, HEAD = "#fbe3d0", "#fdf3c4", "#cfe6f5", "#e7e3f0", "#d8ecd3"  # black text is readable on all
 

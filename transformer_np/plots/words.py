@@ -3,22 +3,11 @@
 import numpy as np
 
 from ..support.checks import check_at_least
-from .style import (
-    HATCH,
-    HEAD_COLOURS,
-    TEXT,
-    TRAINING,
-    Picture,
-    as_numbers,
-    as_words,
-    label,
-    light_grid,
-    plain,
-    round_ticks,
-    steady,
-    styled,
-    text_width,
-)
+from .arguments import as_numbers, as_words, steady
+from .fonts import text_width
+from .picture import Picture, styled
+from .sizes import TEXT
+from .style import HATCH, HEAD_COLOURS, TRAINING, label, light_grid, plain, round_ticks
 
 WIDTH, HEIGHT = 8.0, 6.0  # inches
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.75, 0.15, 0.6, 0.15  # around the panel

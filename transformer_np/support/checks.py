@@ -60,7 +60,7 @@ def as_text_ids(ids, name="ids"):
     ids = as_array(ids, name, "whole numbers")
     if ids.ndim != 1:
         raise ValueError(f"{name} must have the one axis (length,), got shape {ids.shape}")
-    return as_ids(ids, name=name) if ids.size else ids.astype(np.int64)
+    return as_ids(ids, name=name) if ids.size else ids.astype(np.intp)
 
 
 def as_masks(mask, shape):

@@ -16,7 +16,7 @@ from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of
-from .task import Setup, Task
+from .task import Setup, Task, vocabulary
 from .trained import Trained
 
 KIND = "classify"
@@ -230,11 +230,9 @@ class ClassifyTask(Task):
             return {"tokenizer": PretrainedTokenizer(options.pretrained)}
         if options.init is not None:
             return mlm.MLMTask().read(options.init)[2]
-        try:
-            kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
-            return {"tokenizer": kind.train([text for text, _ in split.train], min_count=2, lowercase=True)}
-        except ValueError as error:
-            raise ValueError(f"the training texts give no vocabulary: {error}") from None
+        kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
+        texts = [text for text, _ in split.train]
+        return {"tokenizer": vocabulary("the training texts give", kind.train, texts, min_count=2, lowercase=True)}
 
     def seen(self, options, split, tokenizers):
         if options.pretrained is None:

@@ -38,8 +38,7 @@ class CopyStreams:
 
     def batch(self, step):
         """The batch of a step, counted from 0."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         number, place = divmod(step, self.segments)
         if self._current[0] != number:
             rng = np.random.default_rng([self.seed, number])

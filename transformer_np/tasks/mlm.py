@@ -7,7 +7,7 @@ from ..models import Bert, BertConfig
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
-from .task import Setup, Task
+from .task import Setup, Task, vocabulary
 
 KIND = "mlm"
 
@@ -56,10 +56,8 @@ class MLMTask(Task):
     def train_tokenizers(self, options, split):
         """Lower-case words or characters of the training part, and <mask>."""
         kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
-        try:
-            return {"tokenizer": data.with_mask(kind.train([split.train], min_count=2, lowercase=True))}
-        except ValueError as error:
-            raise ValueError(f"the text gives no vocabulary: {error}") from None
+        words = vocabulary("the text gives", kind.train, [split.train], min_count=2, lowercase=True)
+        return {"tokenizer": data.with_mask(words)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]

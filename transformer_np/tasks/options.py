@@ -24,6 +24,11 @@ def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞
     return field(default=default, metadata={"text": text, "metavar": metavar, **accepted})
 
 
+def text():
+    """The option with the file of a text to learn from."""
+    return option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+
+
 def share(default, text):
     """An option in [0, 1)."""
     return option(default, text, interval="[0, 1)")

@@ -16,7 +16,7 @@ from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
-from .task import Setup, Task
+from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "t5"
@@ -265,13 +265,10 @@ class T5Task(Task):
         texts = []
         for name, split in tasks.items():
             texts += [split.train] if name == SPANS else [text for pair in split.train for text in pair]
-        try:
-            if options.tokens == "char":
-                return {"tokenizer": data.CharTokenizer.train(texts)}
-            without_digits = [part for text in texts for part in re.split(r"\d", text)]
-            return {"tokenizer": data.BPETokenizer.train(without_digits, max_size=options.vocab_size)}
-        except ValueError as error:
-            raise ValueError(f"the texts give no vocabulary: {error}") from None
+        if options.tokens == "char":
+            return {"tokenizer": vocabulary("the texts give", data.CharTokenizer.train, texts)}
+        without_digits, size = [part for text in texts for part in re.split(r"\d", text)], options.vocab_size
+        return {"tokenizer": vocabulary("the texts give", data.BPETokenizer.train, without_digits, max_size=size)}
 
     def seen(self, options, tasks, tokenizers):
         def texts(part):

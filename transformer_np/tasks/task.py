@@ -67,6 +67,14 @@ class Run:
     advice: list = field(default_factory=list)
 
 
+def vocabulary(what, train, texts, **how):
+    """The tokenizer that `train` learns from texts. what: "the text gives", for the ValueError if they give none"""
+    try:
+        return train(texts, **how)
+    except ValueError as error:
+        raise ValueError(f"{what} no vocabulary: {error}") from None
+
+
 class Task:
     """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
     `steps`, a TaskOptions), its `tokenizer_names`, and the first three methods below.
@@ -229,7 +237,7 @@ class Task:
             header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=how["workers"],
             keep_best=how["keep"] == "best",
-            tokens_at_once=_tokens_at_once(setup.model),
+            tokens_at_once=tokens_at_once(setup.model),
         )
         if isinstance(trainer.team, MPITeam) or isinstance(how["workers"], Team):
             how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored later
@@ -283,7 +291,7 @@ class Task:
         return wanted
 
 
-def _tokens_at_once(model):
+def tokens_at_once(model):
     """So many tokens that the arrays with d_model features fit into the cache; with fewer than 1,024, to add the
     gradients of all parameters for each piece would take longer than that saves. None for a model without d_model."""
     d_model = getattr(model.config, "d_model", None)

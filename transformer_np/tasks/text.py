@@ -30,9 +30,7 @@ LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fal
 class GPTOptions(TaskOptions):
     """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text."""
 
-    text: str | None = flag.option(
-        None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE"
-    )
+    text: str | None = flag.text()
     pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()

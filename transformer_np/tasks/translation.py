@@ -16,7 +16,7 @@ from ..training import Adam, TeacherForcing, noam_schedule
 from . import options as flag
 from .bleu import bleu
 from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
-from .task import Setup, Task
+from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "translate"
@@ -117,11 +117,10 @@ class Translator(Trained):
     def translate(self, sentence, beam_size=1, length_penalty=0.6):
         """The translation of one sentence: greedy, or by beam search if beam_size is larger than 1."""
         src = self.encode(sentence)
+        longest = self.longest_output(src)
         if beam_size == 1:
-            return self.tgt_tokenizer.decode(greedy_decode(self._writer, src, self.longest_output(src))[0])
-        return self.tgt_tokenizer.decode(
-            beam_search(self._writer, src, beam_size, self.longest_output(src), length_penalty)[0]
-        )
+            return self.tgt_tokenizer.decode(greedy_decode(self._writer, src, longest)[0])
+        return self.tgt_tokenizer.decode(beam_search(self._writer, src, beam_size, longest, length_penalty)[0])
 
     def steps(self, sentence, candidates=3):
         """Greedy decoding: for each time step a list of the likeliest (token, log p in nats), the chosen one first."""
@@ -209,14 +208,13 @@ class TranslationTask(Task):
     def train_tokenizers(self, options, split):
         """The source in lower case, so that "lucas" equals "Lucas"; the target as written. Byte pairs can spell both
         and keep both as written."""
-        kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
-        sides = zip(self.tokenizer_names, zip(*split.train, strict=True), strict=True)
-        try:
-            if options.tokens == "bpe":
-                return {name: data.BPETokenizer.train(texts, max_size=options.vocab_size) for name, texts in sides}
-            return {name: kind.train(texts, min_count=2, lowercase=name == "source") for name, texts in sides}
-        except ValueError as error:
-            raise ValueError(f"the training pairs give no vocabulary: {error}") from None
+        kind = {"word": data.WordTokenizer, "char": data.CharTokenizer, "bpe": data.BPETokenizer}[options.tokens]
+        made = {}
+        for name, texts in zip(self.tokenizer_names, zip(*split.train, strict=True), strict=True):
+            how = {"min_count": 2, "lowercase": name == "source"}
+            how = {"max_size": options.vocab_size} if options.tokens == "bpe" else how
+            made[name] = vocabulary("the training pairs give", kind.train, texts, **how)
+        return made
 
     def seen(self, options, split, tokenizers):
         texts = ([source for source, _ in part] for part in (split.train, split.validation))

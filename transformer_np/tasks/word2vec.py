@@ -12,7 +12,7 @@ from ..support.checks import as_float_array, check_at_least
 from ..training import Adam, NegativeSampling
 from . import options as flag
 from .options import TaskOptions
-from .task import Setup, Task
+from .task import Setup, Task, vocabulary
 from .trained import Trained
 
 KIND = "word2vec"
@@ -24,9 +24,7 @@ class Word2VecOptions(TaskOptions):
     steps and larger batches, because each step also updates all rows of both tables.
     """
 
-    text: str | None = flag.option(
-        None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE"
-    )
+    text: str | None = flag.text()
     steps: int = flag.option(1500, "training steps; the learning rate falls until the last one")
     batch_size: int = flag.option(1000, "words of the text per step")
     d_model: int = flag.option(100, "dimension of the word vectors")
@@ -137,10 +135,8 @@ class Word2VecTask(Task):
 
     def train_tokenizers(self, options, split):
         """The words of the training part, in lower case, without punctuation."""
-        try:
-            return {"tokenizer": data.PlainWordTokenizer.train([split.train], options.min_count)}
-        except ValueError as error:
-            raise ValueError(f"the text gives no vocabulary: {error}") from None
+        train, how = data.PlainWordTokenizer.train, {"min_count": options.min_count}
+        return {"tokenizer": vocabulary("the text gives", train, [split.train], **how)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]

@@ -20,9 +20,7 @@ KIND = "xl"
 class XLOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in text."""
 
-    text: str | None = flag.option(
-        None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE"
-    )
+    text: str | None = flag.text()
     tokens: str = flag.option("char", "the unit of text", choices=CHAR_OR_BPE)
     vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     segment_len: int = flag.option(32, "tokens per segment; gradients do not flow into earlier segments")

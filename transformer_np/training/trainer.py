@@ -80,9 +80,7 @@ class Trainer:
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
         self._tokens_at_once = tokens_at_once
-        self._share = Share(
-            model, objective, None, tokens_at_once
-        )  # of this process; in `fit` it may be one of several
+        self._share = Share(model, objective, None, tokens_at_once)  # of this process; in `fit` of one of several
         self._asked_to_stop, self._stop = lambda: False, False  # in this process, in any of the team
         self._save = False  # whether the leader of the team has found that it is time to save
 
@@ -130,35 +128,35 @@ class Trainer:
             if self.best and validation and self.step and not self._validated(steps):  # the sample may be another now
                 self.best.measure(lambda: self.validate(sample or validation))
 
-            def train(member):
-                saved = time.perf_counter()
-                with (
-                    self.sharing(member, batches),
-                    training_bar(steps, self.step, progress and member.rank == 0) as show,
-                ):
-                    while self.step < steps and not self._stop:
-                        started = time.perf_counter()
-                        due = save_seconds is not None and started - saved >= save_seconds
-                        loss, tokens = self._one_step(batches.batch(self.step), due and member.rank == 0)
-                        seconds = time.perf_counter() - started
-                        self.history.seconds += seconds
-                        show(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s")
-                        if self.step == steps:
-                            break
-                        if validation and _due(self.step, validate_every):
-                            with show.while_("validating"):
-                                self._record_validation(validation, sample)
-                        if self.checkpoint and (self._save or _due(self.step, checkpoint_every)):
-                            self.save()
-                            saved = time.perf_counter()
-                    if validation and self.step == steps and not self._validated(steps):
-                        self._record_validation(validation, sample, last=True)
-                    if self.checkpoint:
-                        self.save()
-
-            self.choose_team(batches, steps).run(self.optimizer, train)
+            team = self.choose_team(batches, steps)
+            due = {"validate": validate_every, "checkpoint": checkpoint_every, "seconds": save_seconds}
+            team.run(self.optimizer, partial(self._train, batches, steps, validation, sample, due, progress))
         self.interrupted = self.step < steps
         return self.history
+
+    def _train(self, batches, steps, validation, sample, due, progress, member):
+        """The loop of one member of the team. due: the numbers of steps, and of seconds, between what is to be done."""
+        saved, bar = time.perf_counter(), training_bar(steps, self.step, progress and member.rank == 0)
+        with self.sharing(member, batches), bar as show:
+            while self.step < steps and not self._stop:
+                started = time.perf_counter()
+                late = due["seconds"] is not None and started - saved >= due["seconds"]
+                loss, tokens = self._one_step(batches.batch(self.step), late and member.rank == 0)
+                seconds = time.perf_counter() - started
+                self.history.seconds += seconds
+                show(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s")
+                if self.step == steps:
+                    break
+                if validation and _due(self.step, due["validate"]):
+                    with show.while_("validating"):
+                        self._record_validation(validation, sample)
+                if self.checkpoint and (self._save or _due(self.step, due["checkpoint"])):
+                    self.save()
+                    saved = time.perf_counter()
+            if validation and self.step == steps and not self._validated(steps):
+                self._record_validation(validation, sample, last=True)
+            if self.checkpoint:
+                self.save()
 
     def _one_step(self, batch, due=False):
         """->  loss and number of tokens of the whole batch; due: whether it is time to save, as this member sees it"""

@@ -68,7 +68,7 @@ def test_every_exercise_has_its_place_in_a_chapter():
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.release) for seed in (1, 2))])
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_right_answer_of_other_code_passes(name, seed):
-    verdict = check(name, EXERCISES[name].variant(), seed=seed, quiet=True)
+    verdict = check(name, EXERCISES[name].variant(), seed=seed, quiet=True, time_limit=60)
     assert verdict.passed, verdict.message
 
 

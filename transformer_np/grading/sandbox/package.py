@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from ...homework.definitions import by_name, reached, stored
 from ...homework.path import all_exercises, own_folder
 
 PACKAGE = __package__.partition(".")[0]
@@ -24,7 +25,7 @@ ALWAYS = tuple(
     f"{PACKAGE}.{name}"
     for name in ("grading.sandbox.worker", "grading.sandbox.given", "module", "functional.special", "support.checks")
 )
-_PACKAGES = f"{PACKAGE}.layers", f"{PACKAGE}.models", f"{PACKAGE}.training"
+_PACKAGES = tuple(f"{PACKAGE}.{name}" for name in ("decoding", "layers", "models", "training"))
 _LIBRARY = ("functional", "layers", "models", "training", "decoding", "masks", "module")
 
 
@@ -174,41 +175,9 @@ def _compiled(name, tree):
 # --- parts of a module -----------------------------------------------------------------------------------------------
 
 
-def _bound(node):
-    """The names that a statement at the top of a module binds."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def _read(node):
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def reached(nodes, names):
-    """The names of a module that these names need, themselves included. nodes: {name: statements that bind it}"""
-    found, waiting = set(), list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in nodes and name not in found:
-            found.add(name)
-            waiting += [other for node in nodes[name] for other in _read(node)]
-    return found
-
-
-def by_name(tree):
-    nodes = {}
-    for node in tree.body:
-        for name in _bound(node):
-            nodes.setdefault(name, []).append(node)
-    return nodes
-
-
 def _pruned(tree, names):
     """The module with nothing but these names and what they need."""
-    kept, body = reached(by_name(tree), names), []
+    kept, body = reached(by_name(tree.body), names), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             aliases = [a for a in node.names if (a.asname or a.name.partition(".")[0]) in kept]
@@ -216,7 +185,7 @@ def _pruned(tree, names):
                 body.append(ast.copy_location(ast.Import(aliases), node))
             elif aliases:
                 body.append(ast.copy_location(ast.ImportFrom(node.module, aliases, node.level), node))
-        elif _bound(node) & kept:
+        elif kept.intersection(stored(node)):
             body.append(node)
     return ast.Module(body, [])
 
@@ -225,7 +194,7 @@ def names_beside(exercise):
     """The public names that the module with the answer to an exercise keeps: neither the answer, nor what uses it, nor
     functions that it uses, nor other answers unless it inherits from them or calls them."""
     home, name = exercise.reference.__module__, exercise.name
-    nodes = by_name(_parsed(_file_of(home)))
+    nodes = by_name(_parsed(_file_of(home)).body)
     others = {one.name for one in all_exercises().values() if one.reference.__module__ == home}
     uses = reached(nodes, [name])
     functions = {n for n, found in nodes.items() if isinstance(found[-1], ast.FunctionDef)}

@@ -35,6 +35,11 @@ class Attempt:
     broken: tuple[str, ...] = ()
     shares: bool | None = None
 
+    @property
+    def not_started(self):
+        """Whether it ended where nothing is written yet."""
+        return self.crash is not None and self.crash.not_started
+
 
 def attempt(exercise, answer, case, is_trial=False):
     """Call an answer with copies of a case's arguments. In a trial, of a changed answer, the rules and the lines of a

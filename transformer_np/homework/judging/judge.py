@@ -49,17 +49,18 @@ class Verdict:
 
 
 def judge(trials, attempts, pointed=None):
-    """The verdict on an answer, from its attempts at all cases of the trials, and what is known about its lines, a
-    Pointed or None."""
-    exercise, found = trials.exercise, findings(trials, attempts)
+    """The verdict on an answer, from its attempts at all cases of the trials, or at the first if it is not started, and
+    what is known about its lines, a Pointed or None."""
+    exercise = trials.exercise
+    if attempts[0].not_started:
+        return Verdict(exercise.name, "not started", _not_started(exercise, attempts[0].crash), seed=trials.seed)
+    found = findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
         said, seed = f"{exercise.name}: right.", trials.seed
         return Verdict(exercise.name, "passed", said, share=1.0, seed=seed, core=True, core_share=1.0)
     core = all(finding.case.extended for finding in failed)
     first = next(finding for finding in failed if core or not finding.case.extended)
-    if first is found[0] and first.tried.crash and first.tried.crash.not_started:
-        return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if all(finding.wrong == [] for finding in failed):
         explanation = Explanation(list(rules), list(rules.values()), [])

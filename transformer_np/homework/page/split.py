@@ -11,6 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
+from ..definitions import names_in, stored
+
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
 _HEADING = re.compile(r"# --- .* -{3,}")
 _KEPT = "#| "  # begins the lines of a text that is not Python: the file can then be imported without it
@@ -41,7 +43,7 @@ def parsed(text):
 def bound_by(text):
     """{name: the code that binds it} for the names that a text binds at top level; {} if it is not Python."""
     tree, _ = parsed(text)
-    return {name: ast.dump(node) for node in (tree.body if tree else ()) for name in _names_bound(node)}
+    return {name: ast.dump(node) for node in (tree.body if tree else ()) for name in stored(node)}
 
 
 def free_names(text):
@@ -50,15 +52,7 @@ def free_names(text):
     if tree is None:
         return set()
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return read - {name for node in tree.body for name in _names_bound(node)}
-
-
-def _names_bound(node):
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
-    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return read - {name for node in tree.body for name in stored(node)}
 
 
 def answers_in(text, defaults):
@@ -141,7 +135,7 @@ def _with_names(block, owner):
     tree, _ = parsed(text)
     if tree is not None:
         block.binds = bound_by(text)
-        block.reads = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(dir(builtins))
+        block.reads = names_in(tree) - set(dir(builtins))
     else:
         block.binds = {match[1]: text for match in re.finditer(r"^(?:def|class)\s+(\w+)", text, re.MULTILINE)}
         block.reads = set(_WORD.findall(text))

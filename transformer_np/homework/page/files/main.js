@@ -75,6 +75,7 @@ function choice(name) {
   button.setAttribute("aria-label", `${name}, ${meaning}`);
   button.onclick = () => {
     choose(name);
+    byId("exercises").open &&= isWide();
     byId("name").focus();
   };
   return button;
@@ -88,7 +89,7 @@ function choose(name) {
   const points = exercise.points !== 1 && exercise.points ? `${exercise.points} points` : "";
   byId("name").textContent = name;
   byId("about").textContent = [exercise.about, points, exercise.extended ? "extended" : ""].filter(Boolean).join(", ");
-  byId("task-text").replaceChildren(...exercise.task.map(([kind, text]) => element(kind === "code" ? "pre" : "p", {}, text)));
+  byId("task-text").replaceChildren(...exercise.task.map(([kind, text]) => block(kind === "code", text)));
   byId("task").hidden = !exercise.task.length;
   byId("hint").disabled = !exercise.hints.length;
   editor.show(textOf(name));
@@ -188,7 +189,13 @@ function blocks(text) {
     else if (line.trim()) found.push({ isCode, text: line });
     before = line;
   }
-  return found.map(({ isCode, text }) => element(isCode ? "pre" : "p", {}, text));
+  return found.map(({ isCode, text }) => block(isCode, text));
+}
+
+function block(isCode, text) {
+  const parts = text.split("`"); // prose has names between two of them
+  if (isCode || parts.length % 2 === 0) return element(isCode ? "pre" : "p", {}, text);
+  return element("p", {}, ...parts.map((part, i) => (i % 2 ? element("code", {}, part) : part)));
 }
 
 // --- hints -----------------------------------------------------------------------------------------------------------
@@ -278,6 +285,11 @@ function element(name, properties = {}, ...children) {
   return made;
 }
 
+// Whether the list is beside the exercise, not above it.
+function isWide() {
+  return matchMedia("(min-width: 56rem)").matches;
+}
+
 function warn(text) {
   byId("notice").textContent = text;
   byId("notice").hidden = false;
@@ -315,7 +327,7 @@ async function begin() {
   answers.listen((name) => (name === current ? choose(name) : list()));
   const wanted = decodeURIComponent((location.hash || location.search).slice(1));
   choose(exercises.has(wanted) ? wanted : next(null));
-  byId("exercises").open = matchMedia("(min-width: 56rem)").matches;
+  byId("exercises").open = isWide();
   for (const [id, action] of Object.entries({ check: checkUnlessChecking, hint: nextHint, again, save: saveFile })) byId(id).onclick = action;
   byId("next").onclick = () => choose(next(current));
   byId("go").onclick = () => editor.go(last[current].line);

@@ -1,0 +1,73 @@
+"""The course's own notebooks: a student's notebook that was made from one, and the cells in it that nobody changed."""
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+
+from ..notebooks.texts import SOLUTION, read_cells, shown, texts
+from .definitions import DEFINES, bindings, by_name, changed, parsed, reached, read_by, stored
+from .path import all_exercises
+
+_SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The fingerprints of the code cells of a notebook of the course, and of the definitions in them."""
+
+    cells: frozenset
+    definitions: frozenset
+
+
+@cache
+def _course():
+    """A _Known for every notebook of the course."""
+    found = []
+    for text in texts():
+        trees = []
+        for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+            if kind == "code" and SOLUTION not in tags and (tree := cell_tree(shown(source))):
+                trees += [tree] if tree.body else []
+        nodes = [node for tree in trees for _, node, _ in bindings(tree.body)]
+        found.append(_Known(frozenset(map(fingerprint, trees)), frozenset(map(fingerprint, nodes))))
+    return found
+
+
+def course_of(trees):
+    """The _Known of the notebook of the course that a notebook was made from, or None."""
+    prints = {fingerprint(tree) for tree in trees if tree is not None}
+    best = max(_course(), key=lambda known: len(known.cells & prints), default=None)
+    return best if best and len(best.cells & prints) >= min(_SHARED, len(best.cells)) else None
+
+
+def fingerprint(node):
+    """Equal for code that differs in format, comments and docstrings alone; of a tree from `cell_tree`."""
+    return ast.dump(node)
+
+
+def cell_tree(code):
+    """The syntax tree of a cell without docstrings, which a formatter changes; None if it is no Python."""
+    try:
+        tree = parsed(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINES) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return tree
+
+
+def needed_by_answers(nodes, known):
+    """The names that the answers among some statements need, themselves included."""
+    nodes = by_name(nodes, lambda node: {*stored(node), *changed(node)})
+    own = [name for name in nodes.keys() & all_exercises().keys()
+           if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
+    return reached(nodes, own, read_by)
+
+
+def is_constant(node):
+    try:
+        ast.literal_eval(node.value if isinstance(node, ast.Assign) else None)
+        return isinstance(node, ast.Assign)
+    except (ValueError, TypeError):
+        return False

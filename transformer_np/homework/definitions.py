@@ -1,0 +1,148 @@
+"""The definitions in a syntax tree: the names that statements bind, change and read, and what is a stub."""
+
+import ast
+import io
+import tokenize
+import warnings
+
+DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def decoded(content):
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    return io.TextIOWrapper(io.BytesIO(content), encoding).read()
+
+
+def parsed(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an escape such as "\d"
+        return compile(text, "<answers>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def first_line(node):
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+
+
+def stored(node):
+    """The names that a statement binds, without those inside of functions and classes."""
+    if isinstance(node, DEFINES):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif not isinstance(node, ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from stored(child)
+
+
+def bindings(body, in_notebook=False, top=None):
+    """(name, node, statement of the module) for every name that the statements of a module bind, in order. A block
+    under `if __name__ == "__main__"` is executed in a notebook only."""
+    for node in body:
+        first = top or node
+        if isinstance(node, ast.If) and _is_main(node.test):
+            yield from bindings(node.body if in_notebook else node.orelse, in_notebook, first)
+        elif isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.TryStar | ast.Match):
+            for block in ("body", "orelse", "finalbody"):
+                yield from bindings(getattr(node, block, ()), in_notebook, first)
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                yield from bindings(part.body, in_notebook, first)
+        else:
+            yield from ((name, node, first) for name in stored(node))
+
+
+def _is_main(test):
+    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    return "__name__" in names and any(isinstance(n, ast.Constant) and n.value == "__main__" for n in ast.walk(test))
+
+
+def inner(body, in_notebook):
+    """(name, node, where) of the functions and classes that are not at the top level of a module."""
+    for node in body:
+        if isinstance(node, ast.If) and _is_main(node.test) and not in_notebook:
+            for name, inner, _ in bindings(node.body):
+                yield name, inner, 'under `if __name__ == "__main__":`, which is not executed here'
+        for inner in ast.walk(node) if isinstance(node, DEFINES | ast.If) else ():
+            if isinstance(inner, DEFINES):
+                kind = "class" if isinstance(inner, ast.ClassDef) else "function"
+                for child in inner.body:
+                    if isinstance(child, DEFINES):
+                        yield child.name, child, f"inside of the {kind} `{inner.name}`"
+
+
+def is_stub(node, parts=()):
+    """Whether a definition has no body yet: of a class, whether none of the methods to write has one."""
+    if isinstance(node, ast.ClassDef):
+        methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
+        return bool(parts) and all(name not in methods or is_stub(methods[name]) for name in parts)
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    if dead_from(node):
+        return True
+    return all(isinstance(n, ast.Pass) or _is_dots(n) or _is_not_written(n) for n in body)
+
+
+def dead_from(node):
+    """The line of a `raise NotImplementedError` that a student has left above the code of a function, or 0."""
+    body = [n for n in getattr(node, "body", ()) if not isinstance(n, ast.Pass) and not _is_dots(n)]
+    return body[0].lineno if len(body) > 1 and _is_not_written(body[0]) else 0
+
+
+def _is_dots(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_not_written(node):
+    if not isinstance(node, ast.Raise) or node.exc is None:
+        return False
+    error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return isinstance(error, ast.Name) and error.id == "NotImplementedError"
+
+
+def read_by(node):
+    """The names that a statement reads, of a function or class without its own variables."""
+    inside = list(ast.walk(node))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if not isinstance(node, DEFINES):
+        return read
+    own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return read - own - {n.arg for n in inside if isinstance(n, ast.arg)}
+
+
+def changed(node):
+    """The names of what a statement changes: x in `x[0] = 1`, `x.y = 1`, `x += 1` and `x.append(1)`."""
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        targets = [node.value.func] if isinstance(node.value.func, ast.Attribute) else []
+    for target in targets:
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name):
+            yield target.id
+
+
+def names_in(node):
+    """All names in a statement, those of its own variables included."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def by_name(body, bound=stored):
+    """{name: the statements that bind it}"""
+    nodes = {}
+    for node in body:
+        for name in dict.fromkeys(bound(node)):
+            nodes.setdefault(name, []).append(node)
+    return nodes
+
+
+def reached(nodes, names, read=names_in):
+    """The names among these statements, {name: those that bind it}, that some names need, themselves included."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in found:
+            found.add(name)
+            waiting += [other for node in nodes[name] for other in read(node)]
+    return found

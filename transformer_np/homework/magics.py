@@ -1,0 +1,56 @@
+"""The cells of a notebook as IPython runs them: Python, of which its magics and shell commands are calls."""
+
+import re
+import warnings
+from functools import cache
+
+_RUN_BY = ("time", "capture", "prun")  # magics whose cell is Python of the notebook itself
+
+
+class NeedsIPython(ValueError):
+    """A notebook cannot be read without IPython."""
+
+    def __init__(self):
+        how = "pip install 'transformer-np[notebooks]'"
+        super().__init__(f"notebooks are read with IPython, which is not installed here: {how}")
+
+
+def as_python(text):
+    """(Python code, text that is no code of the notebook's) of a cell: IPython's own transformer decides what is a
+    magic or a shell command, and makes a call of `get_ipython()` of it. Raises NeedsIPython."""
+    manager = _transformers()
+    blank = len(text) - len(text.lstrip("\r\n"))
+    before, body = "\n" * text[:blank].count("\n"), text[blank:]
+    head, _, rest = body.partition("\n")
+    magic = re.match(r"%%(\w+)(.*)", head)
+    if magic and magic[1] in _RUN_BY:
+        output = re.match(r"\s*(?:--\S+\s+)*([A-Za-z_]\w*)\s*$", magic[2]) if magic[1] == "capture" else None
+        code, others = as_python(rest)
+        return f"{before}{f'{output[1]} = get_ipython()' if output else ''}\n{code}", others
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            code = manager.transform_cell(body if body.endswith("\n") else f"{body}\n")
+        except (SyntaxError, ValueError, IndexError, RecursionError):  # it is shown when the cell is executed
+            code = body
+    return before + code, rest if magic else ""
+
+
+def from_cells(text):
+    """The Python code of a .py file that only IPython understands, such as one with cells and magics. SyntaxError if
+    there is no magic in it, or no IPython here."""
+    if not re.search(r"^(?:[%!]|>>> )", text, re.MULTILINE):
+        raise SyntaxError
+    try:
+        return as_python(text)[0]
+    except NeedsIPython:
+        raise SyntaxError from None
+
+
+@cache
+def _transformers():
+    try:
+        from IPython.core.inputtransformer2 import TransformerManager
+    except ImportError:
+        raise NeedsIPython from None
+    return TransformerManager()

@@ -1,0 +1,69 @@
+"""What is said of the files of a hand-in: missing answers, files that fail, definitions that were not counted."""
+
+
+def place(file, cell, line):
+    """Where something is, in words."""
+    return ", ".join(filter(None, [file, cell and f"cell {cell}", line and f"line {line}"]))
+
+
+def missing(name, known, crashes, where="the submission"):
+    """(whether it is begun, a sentence) of an exercise for which no definition was found. crashes: {file: Crash}"""
+    broken = next((file for file in known.begun.get(name, ()) if file in crashes), None)
+    if broken is not None:
+        return True, f"{name} is missing because {broken} {_how(broken)} ({crashes[broken].kind})."
+    if name in known.elsewhere:
+        return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
+    if name in known.course:
+        return False, f"{known.course[name]} has it as the course's notebook does, which is no answer."
+    return False, f"{where} contains no {name}."
+
+
+def remarks_on(known, crashes, definitions, names):
+    """The remarks on a hand-in: files that fail, names, and definitions that were not counted.
+
+    definitions: {exercise: [the Definition that counts, others]}; names: of the exercises of the course
+    """
+    remarks = [failed(file, crash) for file, crash in crashes.items()]
+    remarks += [known.elsewhere[name] for name in names if name in known.elsewhere]
+    groups = {}
+    for name in names:
+        first, *others = definitions.get(name) or [None]
+        others = [other for other in others if not _is_replaced(other, first)]
+        if others:
+            also = dict.fromkeys(place("", o.cell, o.line) if o.file == first.file else o.file for o in others)
+            groups.setdefault((first.file, tuple(also)), []).append((name, first))
+    for (file, also), here in groups.items():
+        not_counted = f"also in {', '.join(also)}, not counted"
+        if len(here) > 2:
+            remarks.append(f"{', '.join(name for name, _ in here)}: {file}; {not_counted}")
+        else:
+            remarks += [f"{name}: {place(file, one.cell, one.line)}; {not_counted}" for name, one in here]
+    return remarks
+
+
+def _is_replaced(one, later):
+    """Whether a later definition in the same file takes the place of one, as in any Python."""
+    return one.file == later.file and (one.cell or 0, one.line or 0) < (later.cell or 0, later.line or 0)
+
+
+def failed(file, crash):
+    """A remark on a file that raised an exception."""
+    if crash.kind == "TimeoutError":
+        return f"{file} timed out while loading"
+    text = " ".join(crash.text.split())[:120]
+    if crash.kind == "ModuleNotFoundError":  # what does not need it is there
+        return f"{file} imports what is not there where answers are graded ({text})"
+    return f"{file} {_how(file)} ({crash.kind}: {text})"
+
+
+def _how(file):
+    return "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
+
+
+def best(verdicts):
+    """The index of the verdict that counts: the first that is right, or else comes nearest."""
+    return max(range(len(verdicts)), key=lambda i: (_worth(verdicts[i]), -i))
+
+
+def _worth(verdict):
+    return verdict.passed, verdict.core, verdict.outcome != "not started", verdict.share
