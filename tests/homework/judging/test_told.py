@@ -802,7 +802,7 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
                     active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
                 return (gate * active) @ w2, gate, value
             """,
-            "Look at lines 8 and 9, where",
+            "The activation is on the wrong factor",
             "gate, value =",
         ),
         (
@@ -825,8 +825,8 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
                         freqs = s * freqs + (1 - s) * freqs / f
                 return freqs
             """,
-            "Look at line 16:",
-            "turns =",
+            "Look at line 12:",
+            "s = np.clip",
         ),
         (
             "attention_scores",  # one mask of several
