@@ -753,28 +753,6 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
             "padded = ",
         ),
         (
-            "relative_attention",  # where a line is left out
-            """
-            def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-                (B, H, T, K), S = q.shape, k.shape[2]
-                if S < T:
-                    raise ValueError
-                x = (q + position_bias[:, None]) @ r.swapaxes(-1, -2)
-                x = np.concatenate([np.zeros((B, H, T, 1)), x], axis=3).reshape(B, H, T * (S + 1))
-                x = x[:, :, T:].reshape(B, H, T, S)
-                scores = ((q + content_bias[:, None]) @ k.swapaxes(-1, -2) + x) / K**0.5
-                for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
-                    scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-                top = scores.max(axis=-1, keepdims=True)
-                e = np.exp(scores - np.where(np.isneginf(top), 0, top))
-                total = e.sum(axis=-1, keepdims=True)
-                weights = e / np.where(total == 0, 1, total)
-                return weights @ v, weights
-            """,
-            "The future is not hidden",
-            "np.concatenate",
-        ),
-        (
             "tiled_attention_backward",  # a slice by which other lines take the right part
             """
             from transformer_np.functional import TILE
@@ -824,7 +802,7 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
                     active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
                 return (gate * active) @ w2, gate, value
             """,
-            "Look at lines 8 and 9, where",
+            "The activation is on the wrong factor",
             "gate, value =",
         ),
         (
@@ -847,8 +825,8 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
                         freqs = s * freqs + (1 - s) * freqs / f
                 return freqs
             """,
-            "Look at line 16:",
-            "turns =",
+            "Look at line 12:",
+            "s = np.clip",
         ),
         (
             "attention_scores",  # one mask of several
@@ -925,21 +903,6 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
 def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
     message = verdict_on(name, code).message
     assert said in " ".join(message.split()) and innocent not in f"{message}\n"
-
-
-def test_a_line_is_shown_once(verdict_on):
-    code = """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
-        for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-            s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)
-        e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min))
-        total = e.sum(axis=-1, keepdims=True)
-        weights = e / np.where(total == 0, 1, total)
-        return weights @ v, weights
-    """
-    message = verdict_on("scaled_dot_product_attention", code).message
-    assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1
 
 
 def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):

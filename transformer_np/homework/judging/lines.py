@@ -82,9 +82,10 @@ def _suspects(pointed, names, of_sheet):
     sides, suspects = pointed.sides, pointed.suspects
     unused = {name.removesuffix(" not used") for name in names}
     try:
-        if sides and not suspects:
+        if sides:
             with unheard(), guarded(), without_huge_arrays(sides.trials.cases), unwarned():
-                suspects = first_not_finite(sides)
+                named = {suspect.lines: suspect for suspect in first_not_finite(sides)}
+            suspects = [named.get(suspect.lines, suspect) for suspect in suspects] or [*named.values()]
     except Exception as error:
         warn_of(error, sides.trials.exercise.name)
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]

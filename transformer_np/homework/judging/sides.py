@@ -95,11 +95,15 @@ class Sides:
         names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
         return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
 
-    def read_from(self, line):
-        """The values of statements, and those that are returned, which read the variable that an assignment writes."""
+    def written_into(self, variable):
+        """The values of the assignments to a variable."""
+        stores = self.stores.get((self.scope.get(variable), ast.unparse(variable)), ())
+        return [s.value for s in stores if isinstance(s, ast.Assign)]
+
+    def read_from(self, name, line=None):
+        """The values of statements but one, and those that are returned, which read a variable."""
         values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
         values += self.returned_as(self.own)
-        name = ast.unparse(line.targets[0])
         return [v for v in values if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(v))]
 
     @cached_property

@@ -55,17 +55,18 @@ def suspects_of(sides, names=()):
     search = _Replaced(sides, with_late=not names)
     is_named = bool(names) and sides.trials.compatible(names)
     made = [places for name in names if is_named and (places := _made(sides, name, names))]
-    proven = search.places() if not made or len(names) == 1 else []
+    single = [places for places in made if len(places) == 1]
+    proven = search.places() if not single or len(names) == 1 else []
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     rest = _before_results(sides) if not (made or proven) else []
-    chosen = both or made or proven or ([rest] if rest else _sole(sides))
+    chosen = both or single or proven or made or ([rest] if rest else _sole(sides))
     found = {}
     for places in chosen:
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if names and not maker and sides.is_used_rightly(places[-1], first):
+        if names and not maker and len(places) == 1 and search.is_used_rightly(places[-1]):
             places = _readers(sides, places[-1], first)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
@@ -115,12 +116,20 @@ class _Replaced:
         for node in read if len(places) == 1 else ():
             writes = sides.writes(node, first, False)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]) or sides.is_used_rightly(value, first):
+            if value not in fine or is_new(value, own[value]) or self.is_used_rightly(value):
                 continue
+            readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
+            readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
+            if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
+                continue  # what is missing may be missing there
             cases = [n for n in self.failed if value in sides.values(n)[0]]
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
+
+    def is_used_rightly(self, node):
+        """Whether what is right is computed from the variable that a place is written to, in every case."""
+        return all(self.sides.is_used_rightly(node, n) for n in self.failed)
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
@@ -247,7 +256,9 @@ class _ByValue:
             if isinstance(node, ast.Name | ast.Attribute):
                 place = self.sides.written_at(node, self.number, self.fine, False)
             value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
-            if isinstance(place, ast.Name | ast.Attribute) or is_empty(value) or self._is_harmless(place):
+            if isinstance(place, ast.Name | ast.Attribute) or is_empty(value):
+                continue
+            if self.sides.is_shared(place) or self._is_harmless(place):
                 continue
             made = (n for n, v in enumerate(self.own.get(value, ())) if self.is_made(value, v))
             unknown = self._unknown(place, next(made, 0))
@@ -266,7 +277,7 @@ class _ByValue:
         line = next((s for s in self.sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
         if line is None or not isinstance(line.targets[0], ast.Name):
             return False
-        read = [v for v in self.sides.read_from(line) if v in self.own]
+        read = [v for v in self.sides.read_from(line.targets[0].id, line) if v in self.own]
         return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
@@ -330,13 +341,16 @@ def _before_results(sides):
     """The statements and expressions between right values and the wrong results, if they are in at most MOST lines."""
     number = sides.failed[0]
     own, fine = sides.values(number)[0], sides.fine_in(number, False)
-    returned = [n for n in sides.returned_as(sides.own) if n in own]
+    returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
+    if sides.found[number].results is None:
+        return []
+    pairs = zip(sides.found[number].results, sides.trials.expected[number], strict=True)
+    if any(a.shape == b.shape and (~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs):
+        return []  # where NaN first occurs tells more
     if len(returned) == 1 and returned[0] in fine:
         node = returned[0]
-        every = sides.stores.get((sides.scope.get(node), ast.unparse(node)), ())
-        if left_out := next((s for s in every if s.value not in own), None):  # under a condition that is never true
-            around = [n for n in sides.scope if isinstance(n, ast.If) and left_out in ast.walk(n) and n.test in own]
-            return [n.test for n in around[-1:]] or returned
+        if sides.found[number].outcome == "wrong shape":
+            return returned
         writes = [s for s in sides.writes(node, number, False) if not is_empty(value_for(s, node))]
         return writes[-1:] or returned  # which is right for something else
     places = []
@@ -361,7 +375,7 @@ def _readers(sides, place, number):
     """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
     own, fine = sides.values(number)[0], sides.fine_in(number, False)
     line = next((s for s in sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
-    return [value for value in sides.read_from(line) if value in own and value not in fine][:1]
+    return [value for value in sides.read_from(line.targets[0].id, line) if value in own and value not in fine][:1]
 
 
 def _is_text(statement):
