@@ -28,7 +28,7 @@ For authors of notebooks:
   can be shown: with the comment "# shown" or "# shown: why". A statement that only prepares an assertion has the
   comment "# test" and is not shown either.
 - A number in a sentence is a value of the notebook, and a comparison is one that is true:
-  `{{ loss:.2f }}` and `{{ better if max(a) < min(b) }}` (transformer_np/notebooks/values.py). Both are evaluated in the
+  `{{ loss:.2f }}` and `{{ better if max(a) < min(b) }}` (notebooks/values.py). Both are evaluated in the
   kernel where the sentence is, and kept in text/NN_values.json, from which the students' copies take them.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
@@ -58,11 +58,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from outputs import pieces, text_difference
+from values import fields, is_claim, names_of
 
 from transformer_np.homework import all_exercises
 from transformer_np.notebooks.paths import minutes, stated_minutes
-from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, number, read_cells, shown
-from transformer_np.notebooks.values import fields, filled, is_claim, names_of
+from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, filled, number, read_cells, shown
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
@@ -135,8 +135,8 @@ def read_text(text, tests=False, values=False):
 def _telling(kind, source, tags):
     """The cell that tells the values of a Markdown cell, if it has fields."""
     if kind == "markdown" and (wanted := fields(source)):
-        module = '__import__("transformer_np.notebooks.values", fromlist=["tell"])'
-        yield "code", f"{module}.tell({wanted!r}, globals())", [VALUES]
+        module = f'__import__("runpy").run_path({str(HERE / "values.py")!r})'
+        yield "code", f'{module}["tell"]({wanted!r}, globals())', [VALUES]
 
 
 def values_path(text):

@@ -9,14 +9,31 @@ file after a change of those cells. It holds their fingerprint, and the tests co
 """
 
 import argparse
+import hashlib
 import json
 import platform
+import re
 import sys
 from pathlib import Path
 
-from transformer_np.notebooks.texts import EXPERIMENT, experiment_cells, fingerprint, number
+from transformer_np.notebooks.texts import number, read_cells
 
 TEXTS = Path(__file__).resolve().parent / "text"
+EXPERIMENT = "experiment"
+
+
+def experiment_cells(text):
+    """The code cells of a text that define its long experiment."""
+    cells = read_cells(text.read_text(encoding="utf-8"))
+    return [source for kind, source, tags in cells if kind == "code" and EXPERIMENT in tags]
+
+
+def fingerprint(text):
+    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
+    does."""
+    code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
+    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
+    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
 
 
 def rounded(value):

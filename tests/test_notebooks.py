@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_np.notebooks.texts import experiment_cells, fingerprint, results, student_copy
+from transformer_np.notebooks.texts import results, student_copy
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -20,8 +20,8 @@ pytestmark = [
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
-def _load_build():
-    spec = importlib.util.spec_from_file_location("notebooks_build", FOLDER / "build.py")
+def _loaded(name):
+    spec = importlib.util.spec_from_file_location(f"notebooks_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)  # as for a script: it imports its neighbour
@@ -29,7 +29,7 @@ def _load_build():
     return module
 
 
-build = _load_build()
+build, experiment = _loaded("build"), _loaded("experiment")
 TEXTS = build.sources()
 each = pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
 
@@ -100,17 +100,19 @@ def test_a_fresh_execution_says_the_same(text, monkeypatch):
 
 @each
 def test_stored_results_are_of_the_experiment_in_the_text(text):
-    if not experiment_cells(text):
+    if not experiment.experiment_cells(text):
         return
     stored = json.loads(text.with_name(f"{build.number(text)}_results.json").read_text(encoding="utf-8"))
-    assert stored["cells"] == fingerprint(text), f"run python notebooks/experiment.py {build.number(text)} again"
+    assert stored["cells"] == experiment.fingerprint(text), (
+        f"run python notebooks/experiment.py {build.number(text)} again"
+    )
     assert all(len(runs) >= 3 for runs in results(build.number(text)).values())
 
 
 def test_a_fingerprint_changes_with_the_experiment_only(text):
     def of(old, new):
         text.write_text(SOURCE.replace("```python\n", '```python tags=["experiment"]\n', 1).replace(old, new))
-        return fingerprint(text)
+        return experiment.fingerprint(text)
 
     before = of("", "")
     assert of("x = 1 / 3", "x = 1 / 3  # a comment") == of("Some words", "Other words") == before

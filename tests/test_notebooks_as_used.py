@@ -20,8 +20,7 @@ ipywidgets = pytest.importorskip("ipywidgets")
 from test_notebooks import TRAINING, build  # noqa: E402
 
 from transformer_np import homework  # noqa: E402
-from transformer_np.notebooks.texts import number, read_cells, shown, texts  # noqa: E402
-from transformer_np.notebooks.values import FIELD  # noqa: E402
+from transformer_np.notebooks.texts import FIELD, number, read_cells, shown, texts  # noqa: E402
 
 # Where the reader writes, chooses or looks something up.
 NO_GUESS = re.compile(

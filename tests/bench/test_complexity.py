@@ -256,7 +256,8 @@ def test_picture_of_the_gradient():
 
 
 @pytest.mark.long
-def test_command(capsys, tmp_path):
+def test_command(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(complexity, "QUICK", 2)
     curves, gradients = tmp_path / "curves.png", tmp_path / "gradients.svg"
     assert cli.main(["complexity", "--quick", "-o", str(curves), "--gradients", str(gradients)]) == 0
     out, err = capsys.readouterr()

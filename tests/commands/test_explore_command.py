@@ -32,7 +32,7 @@ def test_alone_it_opens_the_finished_page(opened, tmp_path, capsys):
     captured = capsys.readouterr()
     assert captured.out.strip() == "explore.html" and "no trained model found" in captured.err
     data = data_of(tmp_path / "explore.html")
-    assert data["text"] == LECTURE_SENTENCE and data["tokenizers"][0]["kind"] == "bpe" and len(data["lessons"]) == 12
+    assert data["text"] == LECTURE_SENTENCE and data["tokenizers"][0]["kind"] == "bpe" and len(data["lessons"]) == 13
     assert len(data["examples"]) > 5 and any(text.endswith(".") for text in data["examples"])
     for given in (["Zoë isn't tired!"], ["--target", "cansada"]):
         assert main(["explore", *given, "-o", "live.html"]) == 2

@@ -14,6 +14,7 @@ from shared import fails
 from transformer_np.cli import main
 from transformer_np.commands import site
 from transformer_np.notebooks import in_a_browser
+from transformer_np.notebooks.texts import number, texts
 
 TEXT = """# A title
 
@@ -35,6 +36,11 @@ def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps):
     assert f"fit({steps})" in code and "steps=30" in code
     assert ('{"steps": 120, "warmup": 10}' in code and "range(40)" in code) == ("07" in name)
     assert ("In the browser" in "".join(cells[0]["source"])) == ("07" in name)
+
+
+def test_the_longest_training_run_is_shorter():
+    (text,) = [text for text in texts() if number(text) == "09"]
+    assert "train_classifier(seed=0, steps=120)" in in_a_browser.browser_copy(text)
 
 
 def test_what_cannot_run_says_so_first(tmp_path):

@@ -117,6 +117,11 @@ def test_the_words_of_the_command(here):
     assert (raised["outcome"], raised["line"]) == ("crashed", 3)
 
 
+def test_a_file_that_leaves_the_folder_is_not_judged_again_for_the_next(here):
+    assert checked("relu", {"relu": f"import os\nos.chdir('..')\n{RELU}"})["passed"]
+    assert not checked("relu", {"relu": "def relu(x):\n    return x\n"})["passed"]
+
+
 def test_nothing_of_another_answer_is_seen_but_the_answer(here):
     uses = "def relu(x):\n    return np.maximum(x, 0)\n"
     assert "name 'np' is not defined" in checked("relu", {"relu": uses, "softmax": SOFTMAX})["text"]

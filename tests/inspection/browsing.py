@@ -37,6 +37,9 @@ class Page:
 
         Select(self.one(f"#{select}")).select_by_value(str(value))
 
+    def read(self, script, *arguments):
+        return self.browser.execute_script(f"return {script}", *arguments)
+
     def show(self, name):
         self.one(f"input[value={name}]").click()
 
@@ -64,6 +67,7 @@ class LivePage(Page):
 
     def __init__(self, browser):
         super().__init__(browser)
+        browser.execute_script("const load = document.getElementById('load'); if (load.checkVisibility()) load.click()")
         self.wait()
 
     def wait(self, what="ready", first="", *arguments, then="null"):
@@ -97,9 +101,6 @@ class LivePage(Page):
         """The texts of all these elements, in one question to the browser."""
         script = "return [...document.querySelectorAll(arguments[0])].map((element) => element.innerText.trim())"
         return self.browser.execute_script(script, css)
-
-    def read(self, script, *arguments):
-        return self.browser.execute_script(f"return {script}", *arguments)
 
     def at(self, row, column):
         """Choose a cell of the matrix that is open  ->  the number that is drawn in it."""

@@ -19,6 +19,7 @@ MODELS = {
     "Transformer": {"tgt_vocab_size": 11},
     "Transformer, norm first": {"tgt_vocab_size": 11, "norm_first": True},
     **{"T5": {"vocab_size": 11}, "GPT": {}, "Llama": {}, "Bert": {"num_classes": None}, "TransformerXL": {}},
+    "Bert, untied": {"num_classes": None, "tie_embeddings": False, "activation": "relu"},
     "TransformerXL, norm first": {"norm_first": True},
 }
 
@@ -35,7 +36,7 @@ def test_logits_by_layer(name, rng):
     logits = logits_by_layer(model, *inputs)
     assert logits.shape == (3, 2, 5, 11)
     with model.evaluating():
-        run = model.mlm_logits if name == "Bert" else model
+        run = model.mlm_logits if name.startswith("Bert") else model
         expected = run(*inputs)
         np.testing.assert_allclose(logits[-1], expected[0] if name.startswith("TransformerXL") else expected)
         states = []
@@ -106,10 +107,7 @@ def logits_of(model, inputs):
     return (logits[0] if isinstance(logits, tuple) else logits)[0]  # (T, V)
 
 
-LINEAR = [name for name in MODELS if name != "Bert"]
-
-
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", MODELS)
 def test_contributions_add_up_to_the_logit(name, rng):
     model, inputs = drawn(name, rng)
     logits = logits_of(model, inputs)
@@ -120,6 +118,20 @@ def test_contributions_add_up_to_the_logit(name, rng):
     assert all(len(values) == 3 and np.abs(values).min() > 1e-6 for values in one.heads.values())
     assert not model.training and not model.keeping
     assert all("forward" not in vars(module) for _, module in model.named_modules())
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_contributions_to_a_class(pooling, rng):
+    model = small_model("Bert", num_classes=4, pooling=pooling, dtype="float64")
+    for parameter in model.parameters():
+        parameter.data = parameter.data + 0.2 * rng.normal(size=parameter.shape)
+    ids, padding = rng.integers(3, 11, (1, 6)), np.array([[False] * 5 + [True]])
+    logits = model.eval().classify(ids, padding)[0]
+    for target, expected in ((3, logits[3]), ((0, 2), logits[0] - logits[2])):
+        assert contributions(model, (ids, padding), target).total == pytest.approx(expected, abs=1e-10)
+    assert attribution(model, (ids, padding), 3).score == pytest.approx(logits[3])
+    with pytest.raises(ValueError, match="target"):
+        contributions(model, ids, 4)
 
 
 def test_contributions_are_those_of_each_part(rng):
@@ -233,10 +245,11 @@ def test_measured_patches_from_other_inputs(rng):
     [
         (lambda m, x: contributions(m, np.zeros((2, 5), int), 3), ValueError, "one text"),
         (lambda m, x: contributions(m, x, 99), ValueError, "target"),
+        (lambda m, x: contributions(m, x, 3, 5), ValueError, "position must lie in -5 … 4"),
         (lambda m, x: attribution(m, x, (1, 2, 3)), ValueError, "an id or a pair"),
         (lambda m, x: measured(m, x, 3, other=np.ones((1, 3), int)), ValueError, "equal length"),
         (lambda m, x: attribution(Linear(3, 4), x, 3), ValueError, "has none"),
-        (lambda m, x: contributions(small_model("Bert"), x, 3), TypeError, "Bert"),
+        (lambda m, x: contributions(small_model("Bert", num_classes=None, mlm_head=False), x, 3), TypeError, "Bert"),
     ],
 )
 def test_questions_that_have_no_answer(call, error, message, rng):

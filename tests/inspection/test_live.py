@@ -142,7 +142,7 @@ def test_every_step_opens_with_the_number_of_the_model_and_the_sum_behind_it(pag
             array = kept[STEPS[name]]
             expected = (array[0] if array.ndim == 3 else array)[1, 0]
             assert value == pytest.approx(expected, abs=0.0051 + 0.005 * float(abs(expected))), name
-    assert len(names) == 33 and names >= STEPS.keys()
+    assert len(names) == 34 and names >= STEPS.keys()
 
 
 def test_the_sum_behind_a_cell_has_every_factor(page, model):
@@ -157,7 +157,7 @@ def test_the_sum_behind_a_cell_has_every_factor(page, model):
     )
     terms = text.split("(", 1)[1].count("·")
     assert terms == 4 and page.one("#cell").text.count("/ 2.00") == 1
-    assert "S (" in page.one("#step-formula").text and "√K" in page.one("#step-formula").text
+    assert "S (" in page.one("#step-formula").text and "√d_k" in page.one("#step-formula").text
 
 
 def test_arrow_keys_move_in_a_matrix(page):
@@ -243,29 +243,43 @@ def test_a_head_is_switched_off_and_its_effect_is_shown(page, model, tokenizers)
     assert page.output == first and not page.one("#changes").is_displayed() and page.words_of("#effect dd") == []
 
 
+MEASURE = "document.getElementById('measure').click()"
+
+
 def test_the_ranking_says_how_much_the_loss_rises(page, model):
+    """Estimated at once, by the slope of the loss, and measured when asked."""
     page.wait("ranked")
+    estimated = page.words_of("#ranking .amount")
+    assert all(text.startswith("≈ ") for text in estimated)
     logits, _, target = forward(model, IDS)
     wanted = np.array([*target, 2][: len(logits)])
     given = np.array([[1, *target][: model.config.max_len]])
     clean = F.cross_entropy(logits, wanted)[0]
-    rises = {}
+    rises, slopes = {}, {}
     for kind, part in (("decoder", "self_attention"), ("cross", "cross_attention")):
         for layer in range(2):
             for head in range(3):
                 name = f"decoder.{layer}.{part}.concat"
 
-                def cut(array, head=head):
-                    array[..., 4 * head : 4 * head + 4] = 0
-                    return array
+                def loss(factor, name=name, head=head):
+                    def scaled(array):
+                        array[..., 4 * head : 4 * head + 4] *= factor
+                        return array
 
-                with model.replacing(name, cut):
-                    rises[kind, layer, head] = F.cross_entropy(model(np.array([IDS]), given)[0], wanted)[0] - clean
-    found = page.read("live.ranking().map(({ change, rise }) => [change.kind, change.layer, change.head, rise])")
-    for kind, layer, head, rise in found:
-        if (kind, layer, head) in rises:
-            assert rise == pytest.approx(rises[kind, layer, head], abs=1e-4)
-    shown = [float(re.search(r"[-+−]?[\d.]+", text)[0].replace("−", "-")) for text in page.words_of("#ranking .amount")]
+                    with model.replacing(name, scaled):
+                        return F.cross_entropy(model(np.array([IDS]), given)[0], wanted)[0]
+
+                rises[kind, layer, head] = loss(0) - clean
+                slopes[kind, layer, head] = (loss(0.98) - loss(1.02)) / 0.04
+    page.wait("ranked", MEASURE)
+    ask = "live.ranking().found.map(({ change: { kind, layer, head }, rise }) => [kind, layer, head, rise])"
+    both = zip(page.read(ask), page.read("live.ranking().estimated"), strict=True)
+    found = {tuple(place): (rise, estimate) for (*place, rise), estimate in both}
+    assert found.keys() >= rises.keys()
+    for place, rise in rises.items():
+        assert found[place][0] == pytest.approx(rise, abs=1e-4)
+        assert found[place][1] == pytest.approx(slopes[place], abs=2e-3)
+    shown = [float(text.split()[-1].replace("−", "-")) for text in page.words_of("#ranking .amount")]
     assert shown[:5] == sorted(shown[:5], reverse=True) and shown[0] > shown[4]
     page.open("try 0")
     assert len(page.changes) == 1 and page.words_of("#effect dd")
@@ -413,6 +427,7 @@ def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
 def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
     page = request.getfixturevalue(which)
     page.wait("ranked")
+    page.wait("ranked", MEASURE)
     # every change of the ranking, and one of an embedding: from the known intermediates, and computed in full
     wrong = page.browser.execute_script(
         """
@@ -420,7 +435,7 @@ def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
         const { given, src, values, encoded } = result();
         const path = { encoder: "encoder.#.attention", decoder: src && given[0] === 1 ? "decoder.#.self_attention" :
                        "blocks.#.attention", cross: "decoder.#.cross_attention" };
-        const changes = ranking().map(({ change }) => change.kind
+        const changes = ranking().all.map((change) => change.kind
           ? { ...change, path: path[change.kind].replace("#", change.layer) } : change);
         changes.push({ type: "off", name: model.encode ? "tgt_input.out" : "input" });
         return changes.map((change) => {
@@ -443,7 +458,7 @@ def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt(np.array([[4, 5, 6]]))
     kept = {name: array[0] for name, array in gpt.intermediates().items()}
     names = [(name, np.isfinite(gpt_page.at(1, 0))) for name in gpt_page.open_steps()]
-    assert len(names) == 25 and all(right for _, right in names), names
+    assert len(names) == 26 and all(right for _, right in names), names
     gpt_page.open("decoder 0 1")
     gpt_page.open("decoder weights")
     assert gpt_page.at(2, 1) == pytest.approx(kept["blocks.0.attention.weights"][1, 2, 1], abs=0.006)
@@ -520,7 +535,7 @@ def test_words_are_only_words_and_the_page_asks_for_nothing(page, model, tokeniz
     page.type("text", "</script><b id='broken'>ana</b>")
     assert not page.all("#broken")
     text = explore_live(model, tokenizers, TEXT).page
-    assert text.count("</script>") == 2 and "<script> Don" not in text
+    assert text.count("</script>") == 3 and "<script> Don" not in text
     assert not re.search(r"(src|href)\s*=\s*\"(?!data:)|@import|url\(|fetch\(|eval\(|XMLHttp|innerHTML", text)
     assert "default-src 'none'" in text
 

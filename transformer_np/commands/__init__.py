@@ -245,10 +245,11 @@ def read_pretrained(args):
 
 def pretrained_folder(folder, text):
     """The folder and the text of `--pretrained DIR TEXT`, where DIR may be left out and means the MiniLM."""
+    from ..models.layouts.gguf import gguf_file
     from ..pretrained import minilm_folder
 
     # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
-    if folder and text is None and not os.path.exists(folder):
+    if folder and text is None and not os.path.exists(folder) and gguf_file(folder) is None:
         folder, text = "", folder
     return folder or minilm_folder(), text
 

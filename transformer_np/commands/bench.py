@@ -36,10 +36,6 @@ def add_parser(subparsers):
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="fewer and shorter turns: rough numbers")
     parser.add_argument(
-        "--plain", action="store_true",
-        help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
-    )  # fmt: skip
-    parser.add_argument(
         "--text",
         metavar="FILE",
         help="the data of `train`, `translate` or `loss` (default: the built-in ones)",
@@ -140,7 +136,7 @@ def _races(args, what, against_torch):
     from ..support.processes import cores
 
     workers = _most_workers() if args.workers == "auto" else args.workers
-    found = races(what, workers, against_torch, cores(), args.quick, args.plain)
+    found = races(what, workers, against_torch, cores(), args.quick)
     return [list(group) for _, group in groupby(found, lambda race: race.group)]
 
 

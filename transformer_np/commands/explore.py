@@ -89,21 +89,28 @@ def run_page(args):
 def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
     from ..data import LECTURE_SENTENCE, english_portuguese
-    from ..inspection.explorer.live import check_size, explore_live
+    from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    tensors = find_tensors(folder)[1]
-    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     found = load_pretrained_text(folder)
+    tensors = find_tensors(found.path)[1]
+    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
     if getattr(found.model.config, "num_classes", None) is not None:
         own["labels"] = found.labels
     if text is None:
         text = LECTURE_SENTENCE if isinstance(found.model, Bert) else BEGINNING
-    return explore_live(found.model, found.tokenizer, text, examples, **own)
+    page = explore_live(found.model, found.tokenizer, text, examples, **own)
+    if page.model.num_parameters() > LARGE:
+        size = len(page.page) / 1e6
+        print(
+            f"a browser needs about {page.memory / 1e9:.1f} GB of memory for this page of {size:.0f} MB",
+            file=sys.stderr,
+        )
+    return page
 
 
 def unseen_texts(task, folder):

@@ -181,11 +181,23 @@ def _execute(name, path, pieces, skipped, names, limit):
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        for context in (safe_numpy(), _unchecked(), colab(), *((unseen(), unheard()) if in_notebook else ())):
+        shown = (unseen(), unheard()) if in_notebook else ()
+        for context in (_same_folder(), safe_numpy(), _unchecked(), colab(), *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
         return execute(name, path, pieces, names, skipped)
+
+
+@contextmanager
+def _same_folder():
+    """Undo a change of the folder, from which the names of files are relative."""
+    folder = os.getcwd()
+    try:
+        yield
+    finally:
+        with suppress(FileNotFoundError):  # the code has removed it
+            os.chdir(folder)
 
 
 @contextmanager

@@ -4,11 +4,15 @@ without a head, and which parts wrote a word?"""
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from ..layers import Linear, RMSNorm, TiedLinear
+from .. import functional as F
+from ..layers import RMSNorm, TiedLinear
+from ..layers.activations import activate
 from ..models import Bert, TransformerXL
+from ..models.bert import MaskedTokenHead, MeanPooler
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
@@ -177,59 +181,92 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
     are held fixed, as they are for these inputs, and d goes back through the norms as through linear maps. The terms
     add up to the logit, but a part that is taken away also changes the norms and every later layer: see `measured`.
 
-    model: a GPT, Llama, TransformerXL; a Transformer or T5, whose decoder is split, with all of the encoder in the
-        heads of cross-attention
-    inputs: the arguments of its forward for one text, a tuple, or the ids alone: (1, T) or (T,)
-    target: an id, or a pair of ids for the difference of their logits, first − second; position: of the logit
+    A Bert reads the last state through a head that is not linear. There each unit of the activation is held at its
+    ratio output / input too, so that the head is a linear map as well ("ε-rule" of Bach et al. 2015 with ε = 0).
 
-    Raises TypeError for another model: a Bert's head is not linear.
+    model: a GPT, Llama, TransformerXL; a Transformer or T5, whose decoder is split, with all of the encoder in the
+        heads of cross-attention; a Bert with a classifier, whose logit is that of a class, or else with an mlm_head
+    inputs: the arguments of its forward for one text, a tuple, or the ids alone: (1, T) or (T,)
+    target: an id, or a pair of ids for the difference of their logits, first − second
+    position: of the logit; a classifier has one for the whole text
+
+    Raises TypeError for another model, and ValueError for a target that is not there.
     """
-    blocks, norm, output = _upper_part(model)
-    if not isinstance(output, Linear | TiedLinear):
-        raise TypeError(f"the output of this {type(model).__name__} is not linear: its logits cannot be split")
-    words = len(output.table.data) if isinstance(output, TiedLinear) else output.w.shape[1]
-    inputs, targets = _one_text(inputs), _targets(target, words)
+    blocks, norm, output = _classifying(model) or _upper_part(model)
+    inputs = _one_text(inputs)
+    length = inputs[-1].shape[1]
+    if not -length <= position < length:
+        raise ValueError(f"position must lie in {-length} … {length - 1} for these inputs, got {position}")
     paths = {id(module): path for path, module in model.named_modules()}
     with model.evaluating():
         model.eval(keep=True)
-        model(*inputs)
-        d, biases = _read_by(output, targets)  # (D,)
+        logits = logits_of(model, inputs)
+        rows, d, biases = _read_by(model, output, _targets(target, logits.shape[-1]), position % length)
         if norm is not None:
-            d, biases = _before_norm(norm, d, biases, position)
+            d, biases = _before_norm(norm, d, biases, rows)
         heads, feed_forwards = {}, {}
         for block in reversed(blocks):
             for sublayer, add_norm in reversed(block.parts()):
                 if not add_norm.norm_first:
-                    d, biases = _before_norm(add_norm.norm, d, biases, position)
-                path, wrote = paths[id(sublayer)], float(add_norm.kept("written")[0, position] @ d)
+                    d, biases = _before_norm(add_norm.norm, d, biases, rows)
+                path, wrote = paths[id(sublayer)], float(np.vdot(add_norm.kept("written")[0, rows], d))
                 if hasattr(sublayer, "num_heads"):
-                    heads[path] = sublayer.intermediates()["written"][0, :, position] @ d  # (H,)
+                    written = sublayer.intermediates()["written"][0][:, rows]  # (H, R, D)
+                    heads[path] = (written * d).sum(axis=(1, 2))  # (H,)
                     biases += wrote - float(heads[path].sum())
                 else:
                     feed_forwards[path] = wrote
-        embedding = float(blocks[0].add_norm1.kept("residual_before")[0, position] @ d)
+        embedding = float(np.vdot(blocks[0].add_norm1.kept("residual_before")[0, rows], d))
     return Contributions(embedding, dict(reversed(heads.items())), dict(reversed(feed_forwards.items())), biases)
 
 
-def _read_by(output, targets):
-    """What the output projection multiplies a state with, (D,), and adds, for Σ sign · logit."""
+def _classifying(model):
+    """The upper part of a Bert with a classifier, as in `_upper_part`; None for another model."""
+    return (model.blocks, None, model.classifier) if isinstance(model, Bert) and model.classifier is not None else None
+
+
+def _read_by(model, output, targets, position):
+    """What Σ sign · logit multiplies the last states with, and adds: positions (R,), vectors (R, D), a number."""
+    head = output if isinstance(output, MaskedTokenHead) else None
+    last = output.output if head else output
     d, bias = 0.0, 0.0
     for target, sign in targets:
-        if isinstance(output, TiedLinear):
-            d = d + sign * output.scale * output.table.data[target]
+        if isinstance(last, TiedLinear):
+            d = d + sign * last.scale * last.table.data[target]
         else:
-            d = d + sign * output.w.data[:, target]
-            bias += 0.0 if output.b is None else sign * float(output.b.data[target])
-    return d, bias
+            d = d + sign * last.w.data[:, target]
+            bias += 0.0 if last.b is None else sign * float(last.b.data[target])
+        bias += sign * float(head.b.data[target]) if head else 0.0
+    rows, d = np.array([position]), d[None]  # (1, D)
+    if head:
+        d, bias = _before_norm(head.norm, d, bias, rows)
+        act = partial(activate, head.activation, with_slope=False)
+        return rows, *_before_units(head.linear, head.linear.kept("x")[0, rows], act, d, bias)
+    if output is not getattr(model, "classifier", None):
+        return rows, d, bias
+    if isinstance(model.pooler, MeanPooler):
+        share = model.pooler.kept("share")[0]  # (T, 1)
+        return np.arange(len(share)), share * d, bias
+    linear = model.pooler.linear
+    return np.array([0]), *_before_units(linear, linear.kept("x"), lambda u: (F.tanh(u), None), d, bias)
 
 
-def _before_norm(norm, d, biases, position):
-    """The vector that reads the input of a norm as d reads its output, with the norm's scale held fixed."""
+def _before_units(linear, x, act, d, biases):
+    """The vectors that read x (R, D) as d reads act(x W + b), each unit held at its ratio output / input."""
+    before = x @ linear.w.data + linear.b.data  # (R, D)
+    d = d * np.divide(act(before)[0], before, out=np.zeros_like(before), where=before != 0)
+    return d @ linear.w.data.T, biases + float((d @ linear.b.data).sum())
+
+
+def _before_norm(norm, d, biases, rows):
+    """The vectors that read the input of a norm as d reads its output, with the norm's scales held fixed."""
     before = d * norm.gamma.data
     if isinstance(norm, RMSNorm):
-        return before * norm.kept("inv_rms")[0, position], biases
-    before = (before - before.mean()) * norm.kept("inv_std")[0, position]  # Σ x̂ d = Σ x (d − mean d) / σ
-    return before, biases + (0.0 if norm.beta is None else float(norm.beta.data @ d))
+        return before * norm.kept("inv_rms")[0, rows], biases
+    before = (before - before.mean(axis=-1, keepdims=True)) * norm.kept("inv_std")[
+        0, rows
+    ]  # Σ x̂ d = Σ x (d − mean d) / σ
+    return before, biases + (0.0 if norm.beta is None else float((d @ norm.beta.data).sum()))
 
 
 @dataclass(frozen=True)
@@ -256,7 +293,7 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
     of a Taylor series: good for a small change close to the output, wrong where later layers react to the change, often
     in sign. `measured` tries it.
 
-    model: a GPT, Llama, Transformer, T5, or a Bert with an mlm_head or a classifier
+    model: a GPT, Llama, Transformer, T5, or a Bert with a classifier or else an mlm_head
     inputs, target, position: as in `contributions`
 
     The gradients of the parameters stay as they are.
@@ -363,11 +400,7 @@ def _heads_of(model, name):
 
 def _score(model, inputs, target, position, backward=False):
     """The logit of the target, or the difference of two, of every row  ->  a list; backward: of its sum as well"""
-    if isinstance(model, Bert):
-        logits = (model.mlm_logits if model.mlm_head is not None else model.classify)(*inputs)
-    else:
-        logits = model(*inputs)
-        logits = logits[0] if isinstance(logits, tuple) else logits
+    logits = logits_of(model, inputs)
     at = (slice(None), position) if logits.ndim == 3 else slice(None)
     dlogits, scores = np.zeros_like(logits), 0.0
     for index, sign in _targets(target, logits.shape[-1]):
@@ -376,6 +409,14 @@ def _score(model, inputs, target, position, backward=False):
     if backward:
         model.backward(dlogits)
     return [float(score) for score in scores]
+
+
+def logits_of(model, inputs):
+    """(B, T, V), of a Bert with a classifier (B, C)"""
+    if isinstance(model, Bert):
+        return (model.mlm_logits if model.classifier is None else model.classify)(*inputs)
+    logits = model(*inputs)
+    return logits[0] if isinstance(logits, tuple) else logits
 
 
 def _targets(target, size):

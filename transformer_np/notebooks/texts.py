@@ -9,24 +9,23 @@ A cell with the tag `solution`, and a <details> block with the summary "Solution
 An assertion (`assert …`, `np.testing.…`) tests the text and is not shown to its readers, unless its comment is
 "# shown" or "# shown: …". Neither is any other statement that has the comment "# test" in its first line.
 
-A number or a comparison in a sentence is an expression between double braces: see values.py.
+A number or a comparison in a sentence is an expression between double braces, which `notebooks/build.py` evaluates.
 """
 
 import ast
-import hashlib
 import json
 import re
 from pathlib import Path
 
 from .slides import slides
-from .values import filled
 
-SOLUTION, EXPERIMENT = "solution", "experiment"
+SOLUTION = "solution"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
 
+FIELD = re.compile(r"\{\{\s(.+?)\s\}\}", re.DOTALL)  # an expression in a sentence
 _HERE = Path(__file__).resolve().parent
 _HEADER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _SPECIAL = re.compile(
@@ -60,26 +59,24 @@ def results(name):
     return json.loads(path.read_text(encoding="utf-8"))["runs"]
 
 
-def experiment_cells(text):
-    """The code cells of a text that define its long experiment."""
-    cells = read_cells(text.read_text(encoding="utf-8"))
-    return [source for kind, source, tags in cells if kind == "code" and EXPERIMENT in tags]
-
-
-def fingerprint(text):
-    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
-    does."""
-    code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
-    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
-    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
-
-
 def cells_of(text):
     """The cells of a text file as `read_cells` gives them, with the values of its last execution in its sentences."""
     path = text.with_name(f"{number(text)}_values.json")
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     cells = read_cells(text.read_text(encoding="utf-8"))
     return [(kind, filled(source, known) if kind == "markdown" else source, tags) for kind, source, tags in cells]
+
+
+def filled(source, known):
+    """A Markdown cell with its fields replaced. Raises LookupError for a field whose value is not known."""
+
+    def known_value(found):
+        field = " ".join(found[1].split())
+        if field not in known:
+            raise LookupError(f"the value of {{{{ {field} }}}} is not known: build the notebook without --text")
+        return known[field]
+
+    return FIELD.sub(known_value, source)
 
 
 def read_cells(text):

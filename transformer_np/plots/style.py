@@ -7,7 +7,7 @@ from .sizes import TEXT
 
 WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
 SIGNED = "RdBu_r"  # blue below zero, white at zero, red above
-# Of SIGNED, and of the lines of weights: the pages have them too, in `inspection/explorer/common.css`
+# Of SIGNED, and of the lines of weights: the pages have them too, in `inspection/explorer/live_page/page.css`
 PAGE_COLOURS = {
     "light": {"neg": "#2166ac", "pos": "#b2182b", "weight": "#0072b2"},
     "dark": {"neg": "#92c5de", "pos": "#f4a582", "weight": "#56b4e9"},

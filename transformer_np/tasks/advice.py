@@ -6,6 +6,7 @@ import numpy as np
 
 from ..data import UNK, Tokenizer
 from ..training import NegativeSampling
+from .options import MUON_LR
 
 MOST = 2  # lines
 WELL = 0.98  # the share of unseen data that is right from which nothing needs advice
@@ -132,6 +133,8 @@ def _stuck(measured):
     factors = {"d_model": 2, "d_ff": 2, "dropout": 0, "label_smoothing": 0}
     freer = [(name, factor * measured.options[name]) for name, factor in factors.items() if measured.options.get(name)]
     freer += [("lr", float(f"{measured.rate / 2:.1g}"))] if freer and measured.rate else []
+    if measured.options.get("optimizer") == "muon" and (measured.rate or 0) > MUON_LR / 2:
+        freer = [("lr", float(f"{measured.rate / 3:.1g}"))]  # sums of numbers are learned only so
     flags = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in freer)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
     return (

@@ -738,11 +738,208 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
             "Is the gradient multiplied by the factor?",
             "self.data[block] *=",
         ),
+        (
+            "causal_conv1d",  # an argument with zeros in front
+            """
+            def causal_conv1d(x, w, b=None, dilation=1):
+                pad = (len(w) - 1) * dilation
+                padded = np.concatenate([np.zeros((len(x), pad, x.shape[2])), x], axis=1)
+                y = 0
+                for j in range(len(w)):
+                    y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j]
+                return y if b is None else y + b
+            """,
+            "y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j] ^^^",
+            "padded = ",
+        ),
+        (
+            "relative_attention",  # where a line is left out
+            """
+            def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
+                (B, H, T, K), S = q.shape, k.shape[2]
+                if S < T:
+                    raise ValueError
+                x = (q + position_bias[:, None]) @ r.swapaxes(-1, -2)
+                x = np.concatenate([np.zeros((B, H, T, 1)), x], axis=3).reshape(B, H, T * (S + 1))
+                x = x[:, :, T:].reshape(B, H, T, S)
+                scores = ((q + content_bias[:, None]) @ k.swapaxes(-1, -2) + x) / K**0.5
+                for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+                    scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
+                top = scores.max(axis=-1, keepdims=True)
+                e = np.exp(scores - np.where(np.isneginf(top), 0, top))
+                total = e.sum(axis=-1, keepdims=True)
+                weights = e / np.where(total == 0, 1, total)
+                return weights @ v, weights
+            """,
+            "The future is not hidden",
+            "np.concatenate",
+        ),
+        (
+            "tiled_attention_backward",  # a slice by which other lines take the right part
+            """
+            from transformer_np.functional import TILE
+
+
+            def _piece(m, T, S, rows, cols):
+                full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
+                return full[..., rows, cols]
+
+
+            def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
+                T, S = q.shape[-2], k.shape[-2]
+                scale = 1.0 / q.shape[-1] ** 0.5
+                masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+                delta = (dout * out).sum(-1, keepdims=True)
+                dq = np.zeros_like(q)
+                dk = np.zeros_like(k)
+                dv = np.zeros_like(v)
+                for i in range(0, T, tile):
+                    rows = slice(i, min(i + tile, T))
+                    for j in range(0, S, tile):
+                        cols = slice(j, min(j + tile, S))
+                        qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
+                        s = (qi @ np.swapaxes(kj, -1, -2)) * scale
+                        for m in masks:
+                            m = _piece(m, T, S, rows, cols)
+                            s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
+                        a = np.exp(s - log_total[..., rows, None])
+                        da = doi @ np.swapaxes(vj, -1, -2)
+                        ds = a * (da - delta[..., rows, :]) * scale
+                        dq[..., rows, :] += ds @ kj
+                        dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
+                        dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
+                return dq, dk, dv
+            """,
+            "a = np.exp(s - log_total[..., rows, None])",
+            "rows = slice",
+        ),
+        (
+            "gated_feed_forward",  # the activation of the other factor, in two branches
+            """
+            def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+                gate, value = x @ w_gate, x @ w1
+                if activation == "silu":
+                    active = value / (1 + np.exp(-value))
+                else:
+                    active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
+                return (gate * active) @ w2, gate, value
+            """,
+            "Look at lines 8 and 9, where",
+            "gate, value =",
+        ),
+        (
+            "rotary_frequencies",  # a mistake in each of two branches
+            """
+            def rotary_frequencies(K, theta=10000.0, scaling=None):
+                if K % 2 or theta <= 0:
+                    raise ValueError("K must be even and theta positive")
+                freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
+                if scaling is not None:
+                    kind, f = scaling["rope_type"], scaling["factor"]
+                    if kind not in ("linear", "llama3"):
+                        raise ValueError("scaling not supported: " + kind)
+                    if kind == "linear":
+                        freqs = freqs * f
+                    else:
+                        a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
+                        turns = scaling["original_max_position_embeddings"] * freqs
+                        s = np.clip((turns - a) / (b - a), 0.0, 1.0)
+                        freqs = s * freqs + (1 - s) * freqs / f
+                return freqs
+            """,
+            "Look at line 16:",
+            "turns =",
+        ),
+        (
+            "attention_scores",  # one mask of several
+            """
+            def attention_scores(q, k, mask=None):
+                scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)
+                if mask is None:
+                    return scores
+                if isinstance(mask, tuple):
+                    mask = mask[0]
+                if mask.dtype == np.bool_:
+                    scores[np.broadcast_to(mask, scores.shape)] = -np.inf
+                    return scores
+                return scores + mask.astype(scores.dtype)
+            """,
+            "Look at line 10:",
+            "scores = np.einsum",
+        ),
+        (
+            "layer_norm",  # others need the returned variable as it is
+            """
+            def layer_norm(x, gamma, beta, eps=1e-5):
+                centred = x - x.mean(axis=-1, keepdims=True)
+                std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+                x_hat = centred / std
+                return gamma * x_hat + beta, x_hat, std
+            """,
+            "Look at line 7:",
+            "std = ",
+        ),
+        (
+            "tiled_attention",  # a variable that each step of the loop hands on
+            """
+            def tiled_attention(q, k, v, mask=None, tile=64):
+                scores = np.swapaxes(k, -1, -2)
+                scores = q @ scores / np.sqrt(q.shape[-1])
+                for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+                    scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
+                scores = scores.astype(q.dtype)
+                m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
+                l = np.zeros_like(m)
+                o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
+                for start in range(0, k.shape[-2], tile):
+                    s = scores[..., start : start + tile]
+                    top = np.maximum(m, s.max(axis=-1, keepdims=True))
+                    shift = np.where(np.isinf(top), 0, top)
+                    p, alpha = np.exp(s - shift), np.exp(m - shift)
+                    l = l * alpha + p.sum(axis=-1, keepdims=True)
+                    o = o + p @ v[..., start : start + tile, :]
+                    m = top
+                seen = np.where(l > 0, l, 1)
+                o = o / seen
+                return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+            """,
+            "Look at line 18:",
+            "alpha = ",
+        ),
+        (
+            "causal_conv1d_backward",  # zeros beside a crash
+            """
+            def causal_conv1d_backward(dy, x, w, dilation=1):
+                dx, dw = np.zeros_like(x), np.zeros_like(w)
+                for j in range(len(w)):
+                    s = j * dilation
+                    dx[:, :-s] += dy[:, s:] @ w[j].T
+                    dw[j] = np.einsum("bti,bto->io", x[:, :-s], dy[:, s:])
+                return dx, dw, dy.sum((0, 1))
+            """,
+            "",
+            "all zeros",
+        ),
     ],
 )
 def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
     message = verdict_on(name, code).message
     assert said in " ".join(message.split()) and innocent not in f"{message}\n"
+
+
+def test_a_line_is_shown_once(verdict_on):
+    code = """
+    def scaled_dot_product_attention(q, k, v, mask=None):
+        s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+        for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+            s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)
+        e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min))
+        total = e.sum(axis=-1, keepdims=True)
+        weights = e / np.where(total == 0, 1, total)
+        return weights @ v, weights
+    """
+    message = verdict_on("scaled_dot_product_attention", code).message
+    assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1
 
 
 def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):

@@ -2,18 +2,22 @@
 
 from functools import partial
 
-from .. import load_pretrained_text, quoted, say_left_out
+from .. import quoted, say_left_out
 from . import flag, model, picture
 
 QUESTION = (
-    flag("text", metavar="TEXT", help="the beginning of a text; for a translator, the sentence to translate"),
-    model(
-        "folder of a run: gpt or translate (default: the newest GPT below this folder)", "a pretrained GPT or Llama",
-        minilm=False,
+    flag(
+        "text", metavar="TEXT",
+        help="the beginning of a text; for a translator or T5, what it answers; for a BERT, a text with one [MASK], or "
+        "the text to classify",
     ),
-    flag("--target", metavar="WORD", help="the next token, with its blank: ' Paris' (default: the most likely)"),
-    flag("--other", metavar="WORD", help="split logit(target) − logit(other) instead: why not this token?"),
-    flag("--after", metavar="TEXT", help="the beginning of a translator's answer (default: its first token is asked)"),
+    model(
+        "folder of a run: gpt, translate, t5 or classify (default: the newest GPT below this folder)",
+        "a pretrained GPT, Llama, BERT or T5", minilm=False,
+    ),
+    flag("--target", metavar="WORD", help="the token, with its blank: ' Paris', or class (default: the most likely)"),
+    flag("--other", metavar="WORD", help="split logit(target) − logit(other) instead: why not this one?"),
+    flag("--after", metavar="TEXT", help="the beginning of the answer (default: its first token is asked)"),
 )  # fmt: skip
 
 
@@ -25,7 +29,7 @@ def draw_contributions(args):
     from ... import inspection, plots
 
     asked = _Question(args)
-    parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target)
+    parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
     title = f"{asked.quantity} = {parts.total:.2f} after {asked.text}".replace("= -", "= −")
     return plots.contributions(parts, asked.quantity, title if args.slide is None else None)
 
@@ -45,7 +49,7 @@ def draw_attribution(args):
     if patch and patch[0].shape != inputs[0].shape:
         counts = f"{args.patch!r} has {patch[0].size} tokens, {args.text!r} {inputs[0].size}"
         raise ValueError(f"--patch: {counts}; they must be equally long")
-    question = asked.model, inputs, asked.target, patch
+    question = asked.model, inputs, asked.target, patch, asked.position
     estimate = inspection.attribution(*question)
     tried = None if args.no_measure else inspection.measured(*question)
     how = f"patched from {short(args.patch)}" if args.patch else "without each part"
@@ -56,68 +60,141 @@ def draw_attribution(args):
 class _Question:
     """Who wrote this word? The model of --model or --pretrained, its inputs for a text, the ids of the words.
 
-    .model, .target: an id or a pair, .quantity: its name, .text: that of the title
+    .model, .position: of the logit, .target: an id or a pair, .quantity: its name, .text: that of the title
     """
 
     def __init__(self, args):
-        from ...data import BOS
-        from ...models.decoder_only import DecoderOnly
         from ...support.checks import short
-        from ...tasks import runs, text, translation
 
-        self._answer, self.text = None, short(args.text) + (f" → {short(args.after)}" if args.after else "")
-        if args.pretrained is not None:
-            found = load_pretrained_text(args.pretrained)
-            found.model_for(DecoderOnly, "and this command needs a GPT or a Llama")
-            self.model, self._tokenizer, self._read = found.model, found.tokenizer, partial(_ids, found)
-        else:
-            folder = args.model or runs.newest_run(text.KIND)
-            if runs.read_run(folder, text.KIND, translation.KIND)["kind"] == translation.KIND:
-                run = translation.Translator.load(folder)
-                self._tokenizer, self._read = run.tgt_tokenizer, lambda words: run.encode(words)[0]
-                self._answer = [BOS, *self._tokenizer.encode(args.after or "")]
-            else:
-                run = text.TextGenerator.load(folder)
-                self._tokenizer, self._read = run.tokenizer, lambda words: run.encode(words)[-run.context :]
-            self.model = run.model
-        if args.after is not None and self._answer is None:
-            raise ValueError("--after is the beginning of a translation: this model has none")
-        with self.model.evaluating():
-            logits = self.model(*self.inputs(args.text))
-        logits = logits[0] if isinstance(logits, tuple) else logits
-        first = int(logits[0, -1].argmax()) if args.target is None else self._id("--target", args.target)
+        self._answer, self._labels, self.text, self.position = None, None, short(args.text), -1
+        found = self._run(args) if args.pretrained is None else self._pretrained(args)
+        self.model, self._tokenizer, self._read = found
+        if args.after is not None:
+            if self._answer is None:
+                raise ValueError("--after is the beginning of an answer: only a translator or a T5 writes one")
+            self.text += f" → {short(args.after)}"
+            self._answer = [*self._answer, *self._plain(args.after)]
+        inputs = self.inputs(args.text)
+        if self._asks_for_masked:
+            self.position = self._masked(inputs[0][0], args.text)
+        first = self._best(inputs) if args.target is None else self._id("--target", args.target)
         self.target, self.quantity = first, f"logit of {self._name(first)}"
         if args.other is not None:
             self.target = first, self._id("--other", args.other)
             self.quantity += f" − {self._name(self.target[1])}"
 
+    def _run(self, args):
+        """The model, the tokenizer of its words, the function that reads a text."""
+        from ...data import BOS
+        from ...tasks import classify, runs, t5, text, translation
+
+        folder = args.model or runs.newest_run(text.KIND)
+        kind = runs.read_run(folder, text.KIND, translation.KIND, t5.KIND, classify.KIND)["kind"]
+        if kind == translation.KIND:
+            run = translation.Translator.load(folder)
+            self._answer = [BOS]
+            return run.model, run.tgt_tokenizer, run.encode
+        if kind == t5.KIND:
+            return self._answering(t5.TextToText.load(folder))
+        if kind == classify.KIND:
+            return self._classifying(classify.Classifier.load(folder))
+        run = text.TextGenerator.load(folder)
+        return run.model, run.tokenizer, lambda words: [run.encode(words)[-run.context :]]
+
+    def _pretrained(self, args):
+        from ...models import T5, Bert
+        from ...models.decoder_only import DecoderOnly
+        from ...pretrained import PretrainedFolder
+        from ...tasks import pretrained_classes, t5
+
+        found = PretrainedFolder(args.pretrained)
+        model = found.model_for((DecoderOnly, Bert, T5), "and this command needs a GPT, a Llama, a BERT or a T5")
+        if isinstance(model, T5):
+            return self._answering(t5.TextToText.from_pretrained(found.path))
+        if isinstance(model, Bert):
+            if model.classifier is not None:
+                return self._classifying(pretrained_classes.PretrainedClassifier.load(found.path))
+            if model.mlm_head is None:
+                raise ValueError(f"{found.path} holds a BERT that has no logits of words or of classes of a text")
+        return model, found.tokenizer, partial(_ids, found)
+
+    def _answering(self, answers):
+        self._answer = [answers.model.config.bos_id]
+        return answers.model, answers.tokenizer.tokenizer, answers.encode
+
+    def _classifying(self, classifier):
+        self._labels = classifier.labels
+        return classifier.model, classifier.tokenizer, lambda words: _all(classifier.read(words))
+
+    @property
+    def _asks_for_masked(self):
+        from ...models import Bert
+
+        return isinstance(self.model, Bert) and self._labels is None
+
+    def _masked(self, ids, text):
+        (mask,) = self._plain("[MASK]")[:1] or [-1]
+        places = [i for i, one in enumerate(ids) if one == mask]
+        if len(places) != 1:
+            raise ValueError(f"{text!r} must have one [MASK], whose logits are split: it has {len(places)}")
+        return places[0]
+
+    def _best(self, inputs):
+        from ...inspection.interpretation import logits_of
+
+        with self.model.evaluating():
+            logits = logits_of(self.model, inputs)[0]
+        return int((logits if self._labels is not None else logits[self.position]).argmax())
+
     def inputs(self, words):
         """The arguments of the model's forward for a text."""
         import numpy as np
 
-        ids = np.array([self._read(words)])  # (1, T)
-        return (ids,) if self._answer is None else (ids, np.array([self._answer]))
+        arrays = tuple(np.atleast_2d(array) for array in self._read(words))
+        return arrays if self._answer is None else (np.atleast_2d(arrays[0]), np.array([self._answer]))
 
-    def _id(self, flag, word):
+    def _plain(self, word):
         from ...pretrained import PretrainedTokenizer
 
         special = {"special": False} if isinstance(self._tokenizer, PretrainedTokenizer) else {}
-        ids = self._tokenizer.encode(word, **special)
+        return self._tokenizer.encode(word, **special)
+
+    def _id(self, flag, word):
+        if self._labels is not None:
+            if word not in self._labels:
+                raise ValueError(f"{flag} {word!r} must be a class of the model: {', '.join(self._labels)}")
+            return self._labels.index(word)
+        ids = self._plain(word)
         if len(ids) != 1 or self._tokenizer.unknown(word):
             pieces = " ".join(quoted(self._tokenizer.token(i)) for i in ids)
             raise ValueError(f"{flag} {word!r} must be one token of the model, but it is {pieces or 'none'}")
         return int(ids[0])
 
     def _name(self, i):
+        from ...data.spans import sentinel
         from ...plots.arguments import visible
 
-        return f"“{visible(self._tokenizer.token(i))}”"
+        words = len(self._tokenizer)
+        token = self._labels[i] if self._labels else self._tokenizer.token(i) if i < words else sentinel(i - words)
+        return f"“{visible(token)}”"
 
 
 def _ids(found, text):
-    """The ids of a text that a PretrainedFolder reads."""
+    """The ids of a text that a PretrainedFolder reads, of a BERT with padding and segments."""
+    from ...models import Bert
+
     encoded = found.read(text)
+    if isinstance(found.model, Bert):
+        return _all(encoded)
     if not encoded.ids:
         raise ValueError("the text is empty: there is nothing to continue")
     say_left_out(encoded.left_out)
-    return encoded.ids
+    return [encoded.ids]
+
+
+def _all(encoded):
+    """The arguments of a BERT for one text."""
+    from ...pretrained.folder import inputs
+
+    say_left_out(encoded.left_out)
+    return tuple(inputs(encoded).values())

@@ -189,6 +189,9 @@ def _small(node, parent, field, names):
         if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
             added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
             yield "repeated", ast.Expr(added)
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        for parts in _in_other_order(node.targets[0].elts):
+            yield "order", ast.Assign([ast.Tuple(parts, ast.Store())], node.value)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _assignments(node, node.targets[0], names)
     elif isinstance(node, ast.Expr) and _is_equality(node.value):

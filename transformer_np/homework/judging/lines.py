@@ -50,6 +50,8 @@ def lines_to_show(trials, pointed, rules, names, of_sheet=()):
     else:
         suspects = _suspects(pointed, names, of_sheet)
         first, shown = suspects[0].node.lineno if suspects else at, [suspect.text for suspect in suspects]
+        if change:  # which is shown by itself
+            shown = [suspect.text for suspect in suspects if suspect.lines != (at,)]
     first = place.line if place else first
     change = "" if place and place.line == at else change
     return Lines(place, tuple(shown), first, change and f"Line {at} changes it:\n{change}")

@@ -19,7 +19,9 @@ def first_not_finite(sides):
         own, when, known = sides.values(number)[0], sides.when(number), sides.known_in(number, False)
         made = [n for n in own if not isinstance(n, ast.Name | ast.Attribute) and _is_not_finite(own[n][0])]
         made = [n for n in made if not (is_data(own[n][0]) and known.has(flat(own[n][0], False)))]  # a mask's −inf
-        made = [n for n in made if not any(_is_not_finite(v) for read in inputs_of(n, own) for v in own[read])]
+        fine = sides.fine_in(number, False)
+        wrong = {n for n in own if n not in fine and any(map(_is_not_finite, own[n]))}
+        made = [n for n in made if not wrong & {*inputs_of(n, own)}]
         if made:
             node = min(made, key=lambda n: when[n][0])
             return [Suspect.of(sides, [node], _cause(node, own))]

@@ -83,8 +83,9 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return Pointed()
     with unheard(), guarded(), without_huge_arrays(trials.cases), unwarned():
-        if not _runs_again_alike(trials, family, found, failed[0]):
-            return Pointed()  # what a changed answer gives would say nothing
+        if not _runs_again_alike(trials, family, found, failed[0]):  # only an edit that makes all right says something
+            edit = _Edits(trials, family, found, [*range(len(found))], ()).one_edit(found)
+            return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
         line = line_of_change(trials.exercise, answer, changing) if changing else None

@@ -4,6 +4,8 @@ import ast
 from functools import cached_property
 from operator import itemgetter
 
+import numpy as np
+
 from .attempt import arrays_of, work_of
 from .family import Family
 from .syntax import name_of
@@ -86,10 +88,19 @@ class Sides:
             return False
         fine, name = self.fine_in(number, False), line.targets[0].id
         values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
-        values += self.returned_as(self.own)
+        returned, finding = self.returned_as(self.own), self.found[number]
+        wrong = finding.wrong or () if len(returned) == len(finding.expected) else ()
+        values += [value for i, value in enumerate(returned) if i not in wrong]
         parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
         names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
         return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
+
+    def read_from(self, line):
+        """The values of statements, and those that are returned, which read the variable that an assignment writes."""
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
+        values += self.returned_as(self.own)
+        name = ast.unparse(line.targets[0])
+        return [v for v in values if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(v))]
 
     @cached_property
     def _calls(self):
@@ -137,9 +148,17 @@ class Sides:
         if (number, shape) not in self._fine:
             own, known = self.values(number)[0], self.known_in(number, shape)
             fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+            fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
             fine -= {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
             self._fine[number, shape] = fine
         return self._fine[number, shape]
+
+    def _arguments(self, number):
+        """The arrays that a case gives, without their zeros: an answer may put zeros in front of them."""
+        if (number, "arguments") not in self._known:
+            arrays = (a for a in arrays_of(self.trials.cases[number]) if a.dtype.kind == "f")
+            self._known[number, "arguments"] = Known(map(_nonzero, arrays))
+        return self._known[number, "arguments"]
 
     @cached_property
     def _sums(self):
@@ -193,6 +212,11 @@ class Sides:
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
+
+
+def _nonzero(value):
+    """The numbers of an array but its zeros, in their order."""
+    return value[value != 0] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else None
 
 
 def _is_truth(node, test):

@@ -7,13 +7,12 @@ Of a named mistake it is enough if the value is one that the right answer with t
 
 import ast
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from .compare import close
 from .family import family_with
-from .sides import MOST_VALUES, inputs_of, is_empty, is_new
+from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
 from .traced import Traced, kept
 from .values import Known, alike, flat, is_array, is_data, is_filled
 from .words import listed
@@ -49,18 +48,27 @@ class Suspect:
 
 
 def suspects_of(sides, names=()):
-    """At most two Suspects: where the values of listed mistakes are made, or else where other values make it right."""
+    """At most two Suspects: where the values of listed mistakes are made, or else where other values make it right, or
+    else what is between right values and a wrong result."""
     if not sides.is_possible:
         return []
-    made = [[place] for place in _made(sides, names)] if names and sides.trials.compatible(names) else []
-    proven = _proven(sides, not names) if not made or len(names) == 1 else []
-    both = [place for place in made if place[-1].lineno in {part.lineno for other in proven for part in other}]
-    chosen = (both or made)[: len(names)] or proven or _sole(sides)
+    search = _Replaced(sides, with_late=not names)
+    is_named = bool(names) and sides.trials.compatible(names)
+    made = [places for name in names if is_named and (places := _made(sides, name, names))]
+    proven = search.places() if not made or len(names) == 1 else []
+    lines = {part.lineno for places in proven for part in places}
+    both = [places for places in made if places[-1].lineno in lines]
+    rest = _before_results(sides) if not (made or proven) else []
+    chosen = both or made or proven or ([rest] if rest else _sole(sides))
     found = {}
     for places in chosen:
-        first = sides.failed[0]
+        maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
+        places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if not is_elsewhere and not (names and sides.is_used_rightly(places[-1], first)):
+        if names and not maker and sides.is_used_rightly(places[-1], first):
+            places = _readers(sides, places[-1], first)
+        if places and not is_elsewhere:
+            places = _new_array(sides, first) or places
             suspect = Suspect.of(sides, places)
             found.setdefault(suspect.lines, suspect)
     return list(found.values())[:MOST]
@@ -75,24 +83,44 @@ def _sole(sides):
 # --- values that are put in place of others ---------------------------------------------------------------------------
 
 
-def _proven(sides, with_late):
-    """The places, as lists of statements and expressions, for the results that are wrong. with_late: also those that
-    read what is wrong"""
-    search, places = _Replaced(sides, with_late), {}
-    for i in range(len(sides.trials.exercise.results)):
-        failed = [n for n in search.failed if sides.found[n].wrong is None or i in sides.found[n].wrong]
-        place = search.place(i, failed) if failed else None
-        if place:
-            places.setdefault(place[-1].lineno, place)
-    return list(places.values())
-
-
 class _Replaced:
+    """with_late: whether what reads wrong values is a place too"""
+
     def __init__(self, sides, with_late):
         self.sides, self.found, self.with_late = sides, sides.found, with_late
         self.left = max(20, WORK // sides.work)
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
+
+    def places(self):
+        """The places, as lists of statements and expressions, for the results that are wrong."""
+        places = {}
+        for i in range(len(self.sides.trials.exercise.results)):
+            failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
+            place = self.place(i, failed) if failed else None
+            if place:
+                places.setdefault(place[-1].lineno, place)
+        return list(places.values())
+
+    def maker(self, places):
+        """[the statement that makes a right value which only something else needs, and which the first of some places
+        reads], if every result is right with another value of it; or None."""
+        sides = self.sides
+        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)[0]), None)
+        if first is None:
+            return None
+        own, fine = sides.values(first)[0], sides.fine_in(first, False)
+        place = places[0]
+        read = [place] if isinstance(place, ast.Name) else inputs_of(place, own)
+        for node in read if len(places) == 1 else ():
+            writes = sides.writes(node, first, False)
+            value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
+            if value not in fine or is_new(value, own[value]) or sides.is_used_rightly(value, first):
+                continue
+            cases = [n for n in self.failed if value in sides.values(n)[0]]
+            if self._is_proven(value, None, cases, False, frozenset()):
+                return [writes[0] if value is writes[0].value else value]
+        return None
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
@@ -148,88 +176,192 @@ class _Replaced:
         return True
 
     def _is_right_with(self, node, values, i, number):
-        """Whether a result is right with other values of a node, and the others that are right stay so."""
+        """Whether a result, or every one if it is None, is right with other values of a node, and the others that are
+        right stay so."""
         self.left -= 1
         self.sides.trials.left -= self.sides.work
         results, finding = self.sides.own.results(number, node, map(kept, values)), self.found[number]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
-        wanted = {i, *range(len(finding.expected))} - (wrong - {i})
+        wanted = {i, *range(len(finding.expected))} - (wrong - {i}) if i is not None else range(len(finding.expected))
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
 
 
 # --- values that named mistakes make ----------------------------------------------------------------------------------
 
 
-def _made(sides, names):
-    """The places that compute, from right values, what the right answer with some mistakes computes and no right one
-    does; an answer that computes row by row or in tiles has the same numbers in other arrays."""
-    family = family_with(sides.trials.exercise, names)
-    if family is None:
+def _made(sides, name, names):
+    """The statements and expressions between right values and the first value that a mistake makes, or [].
+
+    What the right answer with all mistakes computes, and neither the right one nor the one with the other mistakes
+    does, is made by this mistake. An answer that computes row by row or in tiles has the same numbers in other arrays.
+    """
+    families = [family_with(sides.trials.exercise, some) for some in (names, [n for n in names if n != name])]
+    if None in families:
         return []
-    usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
-    changed = {node for node in _expressions(family) if ast.unparse(node) not in usual}
-    mistaken = Traced(sides.trials, family, MOST_VALUES)
+    mistaken, usual = (Traced(sides.trials, family, MOST_VALUES) for family in families)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
-    for find in (partial(_with_values, shape=True), partial(_with_values, shape=False), _with_numbers):
-        found = []
-        for number in cases:
-            mistaken.results(number)
+    of = {}
+    for number in cases:
+        for traced in (mistaken, usual) if len(names) > 1 else (mistaken,):
+            traced.results(number)
             sides.trials.left -= sides.work
-            known, of = sides.known_in(number, False), mistaken.of
-            roots = (n for n in changed if n in of and _is_made_of(n, of, known))
-            found.append(find(sides, number, {node: of[node] for node in roots}))
-        if any(found):  # in a case of one row a mean over the rows, for example, is no mistake yet
-            return min(filter(None, found), key=lambda places: places[0].lineno)
-    return []
+        of[number] = mistaken.of, usual.of
+    found = []
+    for by in (_ByValue, _ByShapelessValue, _ByNumbers):
+        found += [places for number in cases if (places := by(sides, number, *of[number]).first())]
+        if any(len(places) == 1 for places in found):
+            break
+    return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
 
 
-def _expressions(family):
-    nodes = (n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.expr))
-    return [n for n in nodes if not isinstance(n, ast.Name | ast.Attribute)]
+class _ByValue:
+    """What a mistake computes in a case, to be found in the answer: of, usual_of: the values of the right answer with
+    it, and without it, {node: values}"""
+
+    shape = True
+
+    def __init__(self, sides, number, of, usual_of):
+        self.sides, self.number, self.own = sides, number, sides.values(number)[0]
+        self.usual = Known(self._flat(usual_of))
+        self.known = sides.known_in(number, self.shape)
+        self.made = Known(value for value in self._flat(of) if not self.is_usual(value))
+        self.fine = sides.fine_in(number, self.shape)
+
+    def _flat(self, of):
+        return (flat(v, self.shape) for node, values in of.items() for v in values if _tells(node, v))
+
+    def is_usual(self, value):
+        value = flat(value, self.shape)
+        return is_data(value) and (self.known.has(value) or self.usual.has(value))
+
+    def is_made(self, node, value):
+        return _tells(node, value) and self.made.has(flat(value, self.shape))
+
+    def first(self):
+        """The places between right values and the first value that the mistake makes, at most MOST, or []."""
+        found = []
+        for node, values in self.own.items():
+            if not any(self.is_made(node, value) for value in values):
+                continue
+            place = node
+            if isinstance(node, ast.Name | ast.Attribute):
+                place = self.sides.written_at(node, self.number, self.fine, False)
+            value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
+            if isinstance(place, ast.Name | ast.Attribute) or is_empty(value) or self._is_harmless(place):
+                continue
+            made = (n for n, v in enumerate(self.own.get(value, ())) if self.is_made(value, v))
+            unknown = self._unknown(place, next(made, 0))
+            if unknown is not None:
+                found.append(
+                    [*_lines_before(self.sides, unknown, self.number, self.fine), place] if unknown else [place]
+                )
+        found = [places for places in found if None not in places]
+        inside = [places for places in found if len(places) == 1]
+        inside = [p for p in inside if not ({*ast.walk(p[0])} - {p[0]}) & {q[0] for q in inside}]
+        found = inside or [places for places in found if len({place.lineno for place in places}) <= MOST]
+        return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
+
+    def _is_harmless(self, place):
+        """Whether all that is computed from the variable that a place is written to is right."""
+        line = next((s for s in self.sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
+        if line is None or not isinstance(line.targets[0], ast.Name):
+            return False
+        read = [v for v in self.sides.read_from(line) if v in self.own]
+        return bool(read) and self.fine.issuperset(read)
+
+    def _unknown(self, place, step):
+        """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
+        one of them."""
+        unknown = []
+        for node in inputs_of(place, self.own):
+            value = self.own[node][min(step, len(self.own[node]) - 1)]
+            if node in self.fine or is_filled([value]) or (len(self.own[node]) > 1 and self.is_usual(value)):
+                continue
+            if self.is_made(node, value):
+                return None
+            unknown.append(node)
+        return unknown
 
 
-def _is_made_of(node, own, known):
-    """Whether all that a node reads is right, or a new array."""
-    values = [value for n in inputs_of(node, own) for value in own[n]]
-    return all(is_filled([v]) or (is_data(v) and known.has(flat(v, False))) for v in values)
+class _ByShapelessValue(_ByValue):
+    shape = False
 
 
-def _with_values(sides, number, of, shape):
-    """The places with one of some values that is not right, computed from right ones."""
-    own, known = sides.values(number)[0], sides.known_in(number, shape)
-    wrong = [v for node, values in of.items() for v in values if _tells(node, v)]
-    made = Known(v for v in (flat(v, shape) for v in wrong) if not known.has(v))
-    nodes = [n for n, values in own.items() if any(_tells(n, v) and made.has(flat(v, shape)) for v in values)]
-    return _first(sides, number, nodes, sides.fine_in(number, shape), shape)
+class _ByNumbers(_ByValue):
+    shape = False
+
+    def __init__(self, sides, number, of, usual_of):
+        super().__init__(sides, number, {}, {})
+        right = sides.values(number)[1]
+        values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
+        self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
+        self.made_numbers = made[~_are_in(made, self.usual_numbers)]
+        self.fine = self.fine | {n for n, values in self.own.items() if all(map(self.is_usual, values))}
+
+    def is_usual(self, value):
+        numbers = _numbers([value])
+        return bool(len(numbers)) and bool(_are_in(numbers, self.usual_numbers).all())
+
+    def is_made(self, node, value):
+        numbers = _numbers([value])
+        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > 0.9
 
 
-def _with_numbers(sides, number, of):
-    """The same of an answer that computes in other pieces: the places with numbers that no right answer has."""
-    own, right = sides.values(number)
-    usual, others = (
-        _numbers(v for values, _ in right for v in values),
-        _numbers(v for of_n in of.values() for v in of_n),
-    )
-    others = others[~_are_in(others, usual)]
-    numbers = {node: _numbers(values) for node, values in own.items()}
-    nodes = [n for n, some in numbers.items() if len(some) >= _FEW and _are_in(some, others).mean() > 0.9]
-    fine = {n for n, some in numbers.items() if len(some) and _are_in(some, usual).all()}
-    return _first(sides, number, nodes, fine | sides.fine_in(number, False), False)
+def _lines_before(sides, nodes, number, fine):
+    """The statements between right values and some variables, the first one first; [None] of a variable that no
+    statement writes, or of more than MOST."""
+    own, left, found = sides.values(number)[0], list(nodes), []
+    while left:
+        node = left.pop()
+        if ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
+            continue
+        every = sides.writes(node, number, False)
+        writes = [s for s in every if not is_empty(value_for(s, node))]
+        if not every or len(found) > MOST:
+            return [None]
+        for statement in [s for s in writes if value_for(s, node) not in fine] or writes[-1:]:
+            if statement not in found:
+                found.append(statement)
+                left += [n for n in inputs_of(statement, own) if n not in fine]
+    return sorted(found, key=lambda s: s.lineno)
 
 
-def _first(sides, number, nodes, fine, shape):
-    """The places of those of some nodes that compute from right values only, in the order of their lines."""
-    own, places = sides.values(number)[0], {}
-    for node in nodes:
-        place = node
-        if isinstance(node, ast.Name | ast.Attribute):
-            place = sides.written_at(node, number, fine, shape)
-        inputs = inputs_of(place, own)
-        is_made = not isinstance(place, ast.Name | ast.Attribute) and not is_empty(getattr(place, "value", place))
-        if is_made and all(n in fine for n in inputs):
-            places[place] = None
-    inner = [place for place in places if not ({*ast.walk(place)} - {place}) & {*places}]
-    return sorted(inner, key=lambda place: place.lineno)
+def _before_results(sides):
+    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines."""
+    number = sides.failed[0]
+    own, fine = sides.values(number)[0], sides.fine_in(number, False)
+    returned = [n for n in sides.returned_as(sides.own) if n in own]
+    if len(returned) == 1 and returned[0] in fine:
+        node = returned[0]
+        every = sides.stores.get((sides.scope.get(node), ast.unparse(node)), ())
+        if left_out := next((s for s in every if s.value not in own), None):  # under a condition that is never true
+            around = [n for n in sides.scope if isinstance(n, ast.If) and left_out in ast.walk(n) and n.test in own]
+            return [n.test for n in around[-1:]] or returned
+        writes = [s for s in sides.writes(node, number, False) if not is_empty(value_for(s, node))]
+        return writes[-1:] or returned  # which is right for something else
+    places = []
+    for node in (n for n in returned if n not in fine):
+        before = [n for n in (node, *inputs_of(node, own)) if n not in fine and isinstance(n, ast.Name | ast.Attribute)]
+        places += _lines_before(sides, before, number, fine) + ([] if node in before else [node])
+    is_few = None not in places and len({place.lineno for place in places}) <= MOST
+    return sorted(places, key=lambda place: place.lineno) if is_few else []
+
+
+def _new_array(sides, number):
+    """[the statement that makes a new array of the wrong shape, which is returned], or []."""
+    own, finding = sides.values(number)[0], sides.found[number]
+    returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
+    makers = [s for n in returned for s in sides.writes(n, number, True)[:1] if is_empty(value_for(s, n))]
+    values = [own[s.value][0] for s in makers if s.value in own]
+    is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
+    return makers if finding.outcome == "wrong shape" and is_wrong else []
+
+
+def _readers(sides, place, number):
+    """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
+    own, fine = sides.values(number)[0], sides.fine_in(number, False)
+    line = next((s for s in sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
+    return [value for value in sides.read_from(line) if value in own and value not in fine][:1]
 
 
 def _is_text(statement):

@@ -10,7 +10,7 @@ from .live import BODY, SCRIPTS, STYLES, LivePage
 from .page import Page, assemble
 
 PAGES = ("translator", "gpt")  # the files NAME.html
-DATA = re.compile(r'id="data">(.*?)</script>', re.DOTALL)
+DATA = re.compile(r'id="(?:data|weights)">(.*?)</script>', re.DOTALL)
 _HERE = Path(__file__).parent
 FOLDERS = (_HERE / "finished", _HERE.parents[2] / "docs")  # of the package, and of a working copy
 
@@ -21,6 +21,6 @@ def finished_page(name="translator"):
     name: "translator" for English–Portuguese byte pairs, "gpt" for a GPT that has read Alice in Wonderland
     """
     path = next(path for folder in FOLDERS if (path := folder / f"{name}.html").is_file())
-    data = json.loads(DATA.search(read_utf8(path))[1])
+    data, weights = map(json.loads, DATA.findall(read_utf8(path)))
     data |= {"lessons": lessons_for(data["kind"]), **texts()}
-    return Page(assemble(LivePage.title, BODY, STYLES, SCRIPTS, data))
+    return Page(assemble(LivePage.title, BODY, STYLES, SCRIPTS, data, weights))

@@ -20,6 +20,7 @@ from .page import Page, assemble
 from .pretrained import described
 from .weights import FORMATS, packed, rounded
 
+LARGE = 10_000_000  # parameters: the page computes with float32 weights, and asks before it loads them
 MOST_TOKENS = 64  # of a text: more would not be readable
 MOST_BYTES = 3_000_000  # of a page with whole float32: a mail or a learning platform takes it
 MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
@@ -27,11 +28,11 @@ MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 MOST_PARAMETERS = {"float32": 4_000_000, "float16": 40_000_000, "int8": 150_000_000}
 
 BODY = "live_page/page.html"
-STYLES = ("common.css", "live_page/page.css")
+STYLES = ("live_page/page.css",)
 FILES = (
     "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
-    "steps_layers steps_ends diagram view_text view_changes view_effect view_similar view_heads view_residual "
-    "view_training view_flow picture lessons stage address main"
+    "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
+    "view_residual view_training view_flow picture lessons stage address main"
 )
 SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
@@ -40,11 +41,12 @@ class LivePage(Page):
     """The page that `explore_live` makes.
 
     weights: the format of the numbers in it, "float32", "float16" or "int8";  model: a copy with these weights
+    memory: the bytes that a browser needs for it, at most about
     """
 
-    def __init__(self, page, weights, model):
+    def __init__(self, page, weights, model, memory):
         super().__init__(page)
-        self.weights, self.model = weights, model
+        self.weights, self.model, self.memory = weights, model, memory
 
     def __repr__(self):
         size = len(self.page.encode()) / 1e6
@@ -129,7 +131,8 @@ def check_size(parameters, name):
 
 
 def _made(model, tokenizers, own, weights):
-    return LivePage(_page(model, tokenizers, own, weights), weights, rounded(model, weights))
+    page, memory = _page(model, tokenizers, own, weights)
+    return LivePage(page, weights, rounded(model, weights), memory)
 
 
 def _own_data(model, tokenizers, labels, target):
@@ -172,7 +175,7 @@ def _check_tokenizers(model, tokenizers):
 
 
 def _page(model, tokenizers, own, weights):
-    """The HTML of the page, with weights in this format."""
+    """The HTML of the page, with weights in this format, and the memory that it needs."""
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
     arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
@@ -180,6 +183,7 @@ def _page(model, tokenizers, own, weights):
         "kind": type(model).__name__,
         "config": architecture(model),
         "parameters": model.num_parameters(),
+        "large": model.num_parameters() > LARGE,
         "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
         **own,
         "most": MOST_TOKENS,
@@ -187,9 +191,18 @@ def _page(model, tokenizers, own, weights):
         "lessons": _lessons(model),
         **texts(),
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
-        **packed(arrays.values(), weights),
+        "format": weights,
     }
-    return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data)
+    numbers = packed(arrays.values(), weights)
+    data["memory"] = _memory(data["parameters"], weights, sum(map(len, numbers.values())))
+    return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data, numbers), data["memory"]
+
+
+def _memory(parameters, weights, text):
+    """The bytes that a browser needs at most: the weights as they are computed with and as they are stored, their text
+    twice, and the browser itself; within 5 % of what Chromium takes for a model with 135 million parameters."""
+    each = (4 if parameters > LARGE else 8) + np.dtype(weights).itemsize
+    return parameters * each + 2 * text + 150_000_000
 
 
 def _tokenizer(tokenizer, around):

@@ -39,15 +39,15 @@ class Page:
         )
 
 
-def assemble(title, body, styles, scripts, data):
+def assemble(title, body, styles, scripts, data, weights):
     """The HTML of a page from its title and the names of its parts in this folder, with its data as JSON.
+
+    The weights are apart, because the page reads them later: it first says how much memory they need.
 
     The scripts become one function, in this order, so that a name of one file is known in those after it.
     """
     script = '"use strict";\n(() => {\n' + "\n".join(map(_part, scripts)) + "})();\n"
     style = "\n".join(map(_part, styles))
-    # No token may end the script element that holds the data: in JSON every < can be written as \u003c.
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     values = {
         "title": title,
         "body": _part(body),
@@ -55,9 +55,15 @@ def assemble(title, body, styles, scripts, data):
         "style": style,
         "script_hash": _hash(script),
         "style_hash": _hash(style),
-        "data": text,
+        "data": _json(data),
+        "weights": _json(weights),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("frame.html"))
+
+
+def _json(data):
+    """No token may end the script element that holds the data: in JSON every < can be written as \\u003c."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _hash(text):

@@ -29,7 +29,7 @@ def packed(arrays, weights):
     """The numbers of matrices and vectors (1, N) as the page reads them: base64 of gzip, in this format."""
     if weights != "int8":
         numbers = np.concatenate([array.ravel() for array in arrays]).astype(np.dtype(weights).newbyteorder("<"))
-        return {"format": weights, "weights": _compressed(numbers)}
+        return {"weights": _compressed(numbers)}
     whole, exact = [np.zeros(0, np.int8)], [np.zeros(0, "<f4")]
     for array in arrays:
         numbers, scales = _int8(array)
@@ -39,7 +39,7 @@ def packed(arrays, weights):
             whole.append(numbers.ravel().astype(np.int8))
             exact.append(scales.ravel())
     exact = np.concatenate(exact).astype("<f4")
-    return {"format": weights, "weights": _compressed(np.concatenate(whole)), "floats": _compressed(exact)}
+    return {"weights": _compressed(np.concatenate(whole)), "floats": _compressed(exact)}
 
 
 def _int8(array):

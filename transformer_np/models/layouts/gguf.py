@@ -19,6 +19,7 @@ import numpy as np
 from ...support.files import write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
+PLACES = "unpacked-from.txt"  # the places on the disk where this content was seen: device, inode, size, time
 CONTROL, USER_DEFINED, BYTE = 3, 4, 6  # kinds of tokens in GGUF
 _BLOCK = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
@@ -64,20 +65,19 @@ def located(path):
     path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
         package with one. The package is not imported.
     """
-    path = Path(path)
-    file = _file(path)
-    return path if file is None else unpacked(file)
+    file = gguf_file(path)
+    return Path(path) if file is None else unpacked(file)
 
 
-def _file(path):
-    """The GGUF file that a path names, or None."""
+def gguf_file(path):
+    """The GGUF file that a path names: itself, the only one in its folder or in an installed package; or None."""
+    path = folder = Path(path)
     if path.suffix == ".gguf":
         return path
-    folder = path
-    if not path.exists() and str(path).isidentifier():
+    if str(path).isidentifier() and not os.path.exists(path):
         spec = importlib.util.find_spec(str(path))
         folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else path
-    if not folder.is_dir() or (folder / "config.json").exists():
+    if not os.path.isdir(folder) or (folder / "config.json").exists():
         return None
     found = sorted(folder.glob("*.gguf"))
     if len(found) > 1:
@@ -93,10 +93,15 @@ def unpacked(file):
     """
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
-    about = file.stat()
-    key = hashlib.sha256(f"{file.resolve()} {about.st_size} {about.st_mtime_ns}".encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "transformer-np"
-    folder = cache / f"{file.stem}-{key}"
+    about = file.stat()
+    place = f"{about.st_dev} {about.st_ino} {about.st_size} {about.st_mtime_ns}\n"
+    for seen in cache.glob(f"*/{PLACES}"):  # a large file is not read each time
+        if place in seen.read_text("utf-8"):
+            return seen.parent
+    with file.open("rb") as content:
+        key = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+    folder = next(cache.glob(f"*-{key}"), cache / f"{file.stem}-{key}")  # a copy of the file has another name and place
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
@@ -109,6 +114,8 @@ def unpacked(file):
         finally:
             shutil.rmtree(new, ignore_errors=True)
         warnings.warn(f"{file} was unpacked into {folder} ({size >> 20} MiB), once", stacklevel=2)
+    with (folder / PLACES).open("a", encoding="utf-8") as places:
+        places.write(place)
     return folder
 
 

@@ -42,6 +42,7 @@ CLAIMS = (
     *("the row adds up to 1", "the row has one weight", "the row sees more", "the largest weight rises"),
     *("the row is nearly equal", "the row's own is largest", "some of the row are 0", "the rows get one size"),
     *("two equal words", "equal rows", "different rows", "the longest grows", "k are left"),
+    *("the parts add up to the logit", "the logit changes by another amount"),
 )
 
 

@@ -4,8 +4,9 @@
 // What a change replaces is a constant: no gradient goes to what it was before.
 
 class Backward {
-  constructor(model, values, changes) {
-    Object.assign(this, { model, config: model.config, values, changes, gradients: {}, weights: {} });
+  // whole: whether the gradients of the weights are computed too, which take as much memory as the model
+  constructor(model, values, changes, whole) {
+    Object.assign(this, { model, config: model.config, values, changes, whole, gradients: {}, weights: {} });
   }
 
   // Keep the gradient of an intermediate and return that of its value before the changes.
@@ -26,18 +27,18 @@ class Backward {
   }
 
   // A weight that is used more than once, such as a tied table, adds up its gradients.
-  collect(name, gradient) {
+  collect(name, made) {
     const all = this.model.weights;
-    if (!all[name]) return;
+    if (!all[name] || !this.whole) return;
+    const gradient = made();
     const owner = Object.keys(all).find((other) => all[other] === all[name]);
     this.weights[owner] = this.weights[owner] ? add(this.weights[owner], gradient) : gradient;
   }
 
   linear(path, name, dy, x) {
-    const { dx, dw, db } = linearBackward(dy, x, this.model.weights[`${path}.w${name}`]);
-    this.collect(`${path}.w${name}`, dw);
-    this.collect(`${path}.b${name}`, db);
-    return dx;
+    this.collect(`${path}.w${name}`, () => linear(x.transposed, dy));
+    this.collect(`${path}.b${name}`, () => rowSum(dy));
+    return tiedLinear(dy, this.model.weights[`${path}.w${name}`]);
   }
 
   norm(path, dy) {
@@ -45,8 +46,8 @@ class Backward {
     const [normal, inverse] = ["x_hat", rms ? "inv_rms" : "inv_std"].map((name) => this.values[`${path}.${name}`]);
     dy = this.keep(`${path}.out`, dy);
     const { dx, dgamma, dbeta } = layerNormBackward(dy, normal, inverse, this.model.weights[`${path}.gamma`], !rms);
-    this.collect(`${path}.gamma`, dgamma);
-    this.collect(`${path}.beta`, dbeta);
+    this.collect(`${path}.gamma`, () => dgamma);
+    this.collect(`${path}.beta`, () => dbeta);
     return dx;
   }
 
@@ -103,7 +104,7 @@ class Backward {
     return heads.map((dy, h) => {
       const [normal, inverse] = ["x_hat", "inv_rms"].map((name) => this.values[`${path}.${name}`][h]);
       const { dx, dgamma } = layerNormBackward(dy, normal, inverse, gamma, false);
-      this.collect(`${path}.gamma`, dgamma);
+      this.collect(`${path}.gamma`, () => dgamma);
       return dx;
     });
   }
@@ -159,12 +160,7 @@ class Backward {
     dx = this.keep(path, dx);
     if (position) {
       dx = this.keep(`${position}.out`, dx);
-      const table = this.model.weights[`${position}.table`];
-      if (table && !this.without("positions")) {
-        const dtable = new Matrix(table.rows, table.columns);
-        dtable.data.set(dx.data);
-        this.collect(`${position}.table`, dtable);
-      }
+      if (!this.without("positions")) this.collect(`${position}.table`, () => this.scattered(position, dx));
     }
     if (segment) this.table(segment, segmentsOf(ids), dx); // a sum hands its gradient to all its terms
     this.table(embedding, ids, scale === 1 ? dx : dx.map((value) => value * scale));
@@ -172,10 +168,15 @@ class Backward {
 
   table(name, ids, dx) {
     dx = this.keep(`${name}.out`, dx);
-    const table = this.model.weights[`${name}.table`];
-    const dtable = new Matrix(table.rows, table.columns);
-    ids.forEach((id, t) => addScaled(dtable.row(id), dx.row(t), 1)); // a token that occurs twice adds up
-    this.collect(`${name}.table`, dtable);
+    this.collect(`${name}.table`, () => this.scattered(name, dx, ids));
+  }
+
+  // The gradient of a table of which row ids[t], or t, was used at position t
+  scattered(name, dx, ids) {
+    const { rows, columns } = this.model.weights[`${name}.table`];
+    const dtable = new Matrix(rows, columns);
+    for (let t = 0; t < dx.rows; t++) addScaled(dtable.row(ids ? ids[t] : t), dx.row(t), 1); // one that occurs twice adds up
+    return dtable;
   }
 
   output(dlogits) {
@@ -183,10 +184,8 @@ class Backward {
     dlogits = this.keep("output.out", dlogits);
     const tied = this.model.weights["output.table"];
     if (!tied) return this.keep("output.x", this.linear("output", "", dlogits, x));
-    this.collect("output.table", linear(dlogits.transposed, x)); // (V, D)
-    const db = new Matrix(1, dlogits.columns);
-    for (let t = 0; t < dlogits.rows; t++) addScaled(db.data, dlogits.row(t), 1);
-    this.collect("output.b", db);
+    this.collect("output.table", () => linear(dlogits.transposed, x)); // (V, D)
+    this.collect("output.b", () => rowSum(dlogits));
     return this.keep("output.x", linear(dlogits, tied));
   }
 
@@ -215,8 +214,8 @@ class Backward {
 }
 
 // From ∂L/∂logits (T, V) of a forward to { gradients of intermediates, weights: gradients of weights }.
-function backward(model, { values, given, src, changes }, dlogits) {
-  const run = new Backward(model, values, changes);
+function backward(model, { values, given, src, changes }, dlogits, whole = true) {
+  const run = new Backward(model, values, changes, whole);
   const c = model.config;
   let dx = run.output(dlogits);
   if (!(model instanceof Transformer)) {

@@ -5,51 +5,29 @@ const IN_HEAD = ["q", "k", "v", "scores", "mask", "weights", "heads"]; // the st
 // The rows of the diagram, in the order of computation: { title, steps, kind }
 function flow() {
   const { kind, layer } = state;
-  const side = kind.rows;
-  const input = {
-    title: side === "source" ? "Input" : translates ? "Input (so far)" : "Input",
-    steps: inputSteps(side),
+  const [side, block] = [kind.rows, kind.block(layer)];
+  const far = translates && side === "target" ? "Input (so far)" : "Input";
+  const rows = [{ title: far, steps: [...inputSteps(side), streamStep(side)] }];
+  const input = { encoder: "src_input.out", decoder: "tgt_input.out", blocks: fills ? "norm.out" : "input" }[kind.stack];
+  let x = kept("X", layer ? `${kind.stack}.${layer - 1}.out` : input);
+  const add = (title, part, steps, own) => {
+    rows.push({ title, kind: own, steps: around(block, rows.length, side, x, part, steps) });
+    x = kept("X", `${block}.add_norm${rows.length - 1}.out`);
   };
-  input.steps.push(streamStep(side));
-  const block = kind.block(layer);
-  const inputs = { encoder: ["src_input.out"], decoder: ["tgt_input.out"], blocks: [fills ? "norm.out" : "input"] }[
-    kind.stack
-  ];
-  let x = values("X", whole(layer ? `${kind.stack}.${layer - 1}.out` : inputs[0]));
-  const rows = [input];
-  KINDS.filter(({ stack }) => stack === kind.stack).forEach((each, i) => {
-    const head = each === kind ? state.head : 0;
-    rows.push({
-      title: capital(each.title.replace(/^(en|de)coder /, "")),
-      kind: each,
-      steps: around(block, i + 1, side, x, each.part, attentionSteps(each, layer, head)),
-    });
-    x = values("X", whole(`${block}.add_norm${i + 1}.out`));
-  });
-  rows.push({
-    title: "Feed-forward",
-    steps: around(block, rows.length, side, x, "feed_forward", feedForwardSteps(block, side)),
-  });
-  if (side === "target" && model.speaks) {
-    const last = `${model.finalNorm}.out`;
-    const top = outputSteps();
-    if (value(last))
-      top.unshift(normStep("norm", model.finalNorm, side, values("X", whole(`${kind.stack}.${kind.layers - 1}.out`))));
-    if (fills) top.unshift(...(CLASSES ? poolSteps() : headSteps()));
-    rows.push({ title: "Output", steps: top });
-  }
-  return rows;
+  for (const each of KINDS.filter(({ stack }) => stack === kind.stack))
+    add(capital(each.title.replace(/^(en|de)coder /, "")), each.part, attentionSteps(each, layer, each === kind ? state.head : 0), each);
+  add("Feed-forward", "feed_forward", feedForwardSteps(block, side));
+  if (side !== "target" || !model.speaks) return rows;
+  const top = CLASSES ? poolSteps() : fills ? headSteps() : [];
+  if (value(`${model.finalNorm}.out`))
+    top.push(normStep("norm-last", model.finalNorm, side, kept("X", `${kind.stack}.${kind.layers - 1}.out`)));
+  return [...rows, { title: "Output", steps: [...top, ...outputSteps()] }];
 }
 
 // The step that is open, in its row.
 function openStep(rows) {
   for (const row of rows) {
-    if (
-      row.kind &&
-      row.kind !== state.kind &&
-      [...IN_HEAD, "out"].includes(state.step)
-    )
-      continue;
+    if (row.kind && row.kind !== state.kind && [...IN_HEAD, "out"].includes(state.step)) continue;
     const step = row.steps.find(({ id }) => id === state.step);
     if (step) return { row, step };
   }

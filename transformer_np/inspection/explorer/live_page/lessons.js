@@ -73,7 +73,7 @@ function lookAt(change) {
   return Object.assign(state, { kind, layer: Number(layer), step: part === "feed_forward" ? "ffn" : "out", column: 0 });
 }
 
-const normHere = () => flow().flatMap(({ steps }) => steps).find(({ id }) => /^norm\d/.test(id) && id !== "norm0").id;
+const normHere = () => flow().flatMap(({ steps }) => steps).find(({ id }) => /^norm[1-9]/.test(id)).id;
 
 // The last row whose target counts; of an encoder's text the last row
 function scored() {
@@ -98,6 +98,8 @@ function obey(commands, checks = false) {
     if (asks && !fresh) compute();
     fresh = asks ? ["open", "see"].includes(name) : fresh && ["open", "show", "see"].includes(name);
     COMMANDS[name](words);
+    const asked = state.step;
+    if (checks && name === "open" && openStep(flow()).step.id !== asked) return false; // a step that this model lacks
     if (name === "see" && checks && !CLAIMS[words]()) return false;
   }
   return true;
@@ -124,6 +126,7 @@ const spread = (row) => Math.sqrt(sum(row.map((x) => (x - sum(row) / row.length)
 const spreads = (matrix) => Array.from({ length: matrix.rows }, (_, i) => spread(matrix.row(i)));
 const twinRows = () => twins()?.map((i) => inSight().get(result.values).row(i));
 const alike = ([a, b]) => a.every((x, i) => Math.abs(x - b[i]) < 1e-9);
+const splitOf = ({ values }) => contributions(model, values, wrote(place("target")), place("target"));
 const CLAIMS = {
   "loss rises": () => {
     const { before, after } = effectOf(unchanged.values, teacherForced(unchanged, expanded(state.changes)));
@@ -149,6 +152,17 @@ const CLAIMS = {
   "different rows": () => twins() !== null && !alike(twinRows()),
   "the longest grows": () => most(inSight().row) > most(inSight().get(result.values).row(0)) + 0.0005,
   "k are left": () => count(inSight().row) === state.how.topK,
+  "the parts add up to the logit": () => {
+    const { logit, embedding, heads, feedForwards, biases } = splitOf(result);
+    return Math.abs(embedding + heads + feedForwards + biases - logit) < 1e-6 * (1 + Math.abs(logit));
+  },
+  "the logit changes by another amount": () => {
+    const [before, after] = [unchanged, result].map(splitOf);
+    const { kind, layer, head } = state.changes[0];
+    const kinds = KINDS.filter(({ rows }) => rows === "target").map(({ name }) => name);
+    const added = before.parts[layer * kinds.length + kinds.indexOf(kind)].heads[head];
+    return Math.abs(before.logit - added - after.logit) > 0.02;
+  },
 };
 
 // Do something and put everything back: nothing is drawn in between  ->  what it returns
@@ -178,7 +192,7 @@ const TRIED = 8; // examples for each lesson
 function* rehearsal(at) {
   const { steps, tries } = lessons()[at];
   const mine = lesson.own ?? state.text;
-  const texts = data.parameters > LARGE ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
+  const texts = data.large ? [mine] : [mine, ...data.examples.slice(0, TRIED), ...tries, `${mine} ${mine}`];
   const first = new Map();
   let best = [];
   for (const text of new Set(texts)) {
@@ -209,7 +223,10 @@ const lessons = () => [(walk ??= { title: "A walk through every step", walk: tru
 function walkSteps() {
   const found = [];
   const step = (title, text, ...before) => found.push({ title, text: [text], question: "", answers: [], right: null, why: "", before, after: [] });
-  const textOf = (id) => data.walk[id.replace(/\d+$/, "")];
+  const { frequencies, slopes, gated } = data.config;
+  const variants = Object.entries({ class: CLASSES, masked: fills, turned: frequencies, alibi: slopes, gated }).flatMap(([name, is]) => (is ? [name] : []));
+  const textOf = (id, ...more) => [...more, ...variants].map((name) => data.walk[`${id} ${name}`]).find(Boolean) ?? data.walk[id];
+  const plain = (id) => id.replace(/\d+$|-last$/, "");
   let last;
   rehearsed(() => {
     const stacks = [...new Set(KINDS.map(({ stack }) => stack))];
@@ -218,18 +235,19 @@ function walkSteps() {
       last = state.kind;
       for (const row of flow())
         for (const { id, title } of row.steps) {
-          if (!textOf(id)) continue;
-          const { name, title: of } = row.kind ?? state.kind;
+          const { name, title: of, rows, keys } = row.kind ?? state.kind;
+          const text = textOf(plain(id), ...(row.kind && rows !== keys ? ["cross"] : []));
+          if (!text) continue;
           const where = row.kind ? capital(of) : stacks.length > 1 ? `${capital(stack)}: ${row.title.toLowerCase()}` : row.title;
-          step(`${where}: ${title}`, textOf(id), ["show", "value"], ["open", `${name} ${id} layer=1 head=1 row=target`]);
+          step(`${where}: ${title}`, text, ["show", "value"], ["open", `${name} ${id} layer=1 head=1 row=target`]);
         }
     }
   });
-  const back = Object.entries(data.walk).filter(([id]) => model.speaks && id.startsWith("back "));
-  for (const [key, text] of back) {
+  const back = Object.keys(data.walk).filter((key) => model.speaks && key.startsWith("back "));
+  for (const key of back) {
     const id = key.slice(5);
     const known = found.findLast(({ before: [, [, words]] }) => words.split(" ")[1] === id);
-    if (known) step(`Back: ${known.title}`, text, ["open", known.before[1][1]], ["show", "gradient"]);
+    if (known) step(`Back: ${known.title}`, data.walk[key], ["open", known.before[1][1]], ["show", "gradient"]);
   }
   return found;
 }
@@ -258,7 +276,7 @@ function workedStep(all, formula) {
     const [left, , factor, , root] = terms.split(" ");
     return linear(found(left), found(factor)).map((x) => x / (root ? Math.sqrt(Number(root.slice(1))) : 1));
   };
-  const part = (name, matrix) => ({ symbol: name, get: () => matrix, gradient: () => undefined });
+  const part = (name, matrix) => computed(name, () => matrix);
   const result = part(symbol, computedFrom(right));
   const square = ["S", "A"].includes(symbol);
   const shared = {
@@ -273,10 +291,10 @@ function workedStep(all, formula) {
     const cell = (i, j) =>
       `${cellName(symbol, i, j)} = e^${rounded(S.get().at(i, j))} / Σ e^S of the row = ${rounded(result.get().at(i, j))}`;
     const title = "Softmax of each row";
-    return { ...shared, id: "worked", label: symbol, title, sign: ["→ softmax →"], factors: [S], result, cell };
+    return step("worked", symbol, title, formula, "own", result, cell, { ...shared, sign: ["→ softmax →"], factors: [S] });
   }
   const [left, , factor, , root] = right.split(" ");
   const divide = root ? Math.sqrt(Number(root.slice(1))) : 1;
   const given = { ...shared, left: part(left, found(left)), right: part(factor, found(factor)), result, divide };
-  return { ...shared, ...product("worked", symbol, "A product of matrices", formula, given) };
+  return product("worked", symbol, "A product of matrices", formula, given);
 }

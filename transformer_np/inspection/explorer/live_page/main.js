@@ -37,7 +37,7 @@ function nameEverything() {
   byId("restart").textContent = fills ? "Show all again" : "Start over";
   byId("next").textContent = fills ? `Mask this ${UNIT}` : `Next ${UNIT}`;
   byId("finish").textContent = translates ? "To the end" : `${MORE} more`;
-  byId("finish").hidden = fills;
+  byId("finish").hidden = byId("who").hidden = fills;
   for (const id of ["restart", "next"]) byId(id).hidden = fills && !(model.speaks && MASK !== null);
   byId("choosing").hidden = fills;
   byId("switch-mask").parentElement.hidden = fills;
@@ -54,8 +54,24 @@ function nameEverything() {
   );
 }
 
+// A large model is loaded when the reader agrees: until then the page needs little more memory than its file has.
+function agreed() {
+  const [count, size] = [data.parameters / 1e6, data.memory / 1e9];
+  byId("memory").textContent = `This model has ${count.toFixed(0)} million parameters. Your browser needs about ${size.toFixed(1)} GB of memory for it.`;
+  byId("loading").hidden = false;
+  document.querySelector("main").hidden = true;
+  return new Promise((load) => byId("load").addEventListener("click", load));
+}
+
 async function begin() {
+  if (data.large) {
+    await agreed();
+    byId("memory").textContent = "Unpacking the model …";
+    await new Promise((shown) => setTimeout(shown, 50));
+  }
   model = modelFrom({ ...data, separator: reader.ids?.get("[SEP]") }, await parametersFrom(data));
+  byId("loading").hidden = true;
+  document.querySelector("main").hidden = false;
   nameEverything();
   readColours();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -94,10 +110,11 @@ async function begin() {
     goTo,
     lesson,
     lessons,
+    contributions,
     shown,
     written,
     drawn: () => drawnLast,
   };
-  globalThis.live = { ...found, result: () => result, ranking: () => ranking.found }; // for the console
+  globalThis.live = { ...found, result: () => result, ranking: () => ranking }; // for the console
 }
 begin();

@@ -21,7 +21,7 @@ function cellSize(matrix, names, { width, height, over, largest }) {
 //   signed: two colours, else one for weights in 0 … 1;  small: at most so many pixels high, as a small picture
 function matrixFigure(key, given) {
   const { symbol, matrix, names = {}, axes, picked = {}, pick, hidden = () => false, signed = true } = given;
-  const { about, small } = given;
+  const { about, small, crossed = "hidden" } = given;
   const size = small
     ? { w: Math.min(20, (2.2 * small) / matrix.columns), h: Math.min(16, small / matrix.rows), font: 0, written: false }
     : cellSize(matrix, names, screen.room);
@@ -76,7 +76,7 @@ function matrixFigure(key, given) {
   canvas.style.setProperty("view-transition-name", `m${[...symbol].map((c) => c.codePointAt(0)).join("-")}`);
   const figure = element("figure", {}, caption, grid);
   if (axes) {
-    drawnLast = { symbol, matrix, names, axes, picked, hidden, signed };
+    drawnLast = { symbol, matrix, names, axes, picked, hidden, crossed, signed };
     figure.append(legend(drawnLast));
   }
   return figure;

@@ -3,14 +3,15 @@
 let drawnLast = null; // the result of the open step as it was drawn last
 
 // What the colours of a matrix mean
-function legend({ matrix, signed, hidden }) {
+function legend({ matrix, signed, hidden, crossed }) {
   const largest = signed ? largestOf(matrix.data) : 1;
-  const ramp = element("canvas", { class: "ramp", role: "img", "aria-label": signed ? "from negative to positive" : "from 0 to 1" });
-  const steps = Float64Array.from({ length: 64 }, (_, i) => (signed ? i / 31.5 - 1 : i / 63));
+  const ramp = element("canvas", { class: "ramp", role: "img", "aria-label": "from the smallest to the largest" });
+  const least = signed && matrix.data.some((x) => x < 0) ? -1 : 0;
+  const steps = Float64Array.from({ length: 64 }, (_, i) => least + (i / 63) * (1 - least));
   paint(ramp, new Matrix(1, 64, steps), { signed });
-  const [low, high] = signed ? [precise(-largest), precise(largest)] : ["0", "1"];
-  const crossed = Array.from({ length: matrix.rows }, (_, i) => hidden(i, matrix.columns - 1)).some(Boolean);
-  return element("p", { class: "legend" }, low, ramp, high, ...(crossed ? [element("span", { class: "crossed" }), "hidden"] : []));
+  const [low, high] = signed ? [least ? precise(-largest) : "0", precise(largest)] : ["0", "1"];
+  const some = Array.from({ length: matrix.rows }, (_, i) => hidden(i, matrix.columns - 1)).some(Boolean);
+  return element("p", { class: "legend" }, low, ramp, high, ...(some ? [element("span", { class: "crossed" }), crossed] : []));
 }
 
 // The attention weights of the heads that are to be drawn as lines, or null

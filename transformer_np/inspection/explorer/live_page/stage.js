@@ -11,7 +11,8 @@ const stepsOf = (at) => shown.get(at)?.map(({ step }) => step) ?? lessons()[at].
 const isCovered = ({ question, after }) => Boolean(question) && lesson.answered === null && !after.some(([name]) => CHANGING.includes(name));
 
 // Go to a step of a lesson: everything before it is done first, so that the page is as the lesson expects it.
-function goTo(at, number = 0, answered = null) {
+// row: of the target, in place of the one that the step opens
+function goTo(at, number = 0, answered = null, row = null) {
   if (at === null) return leave();
   if (!onStage() && lesson.own !== state.text) {
     lesson.own = state.text;
@@ -32,6 +33,7 @@ function goTo(at, number = 0, answered = null) {
       const { before, after, question } = steps[step];
       const text = shown.get(at)?.[step].text ?? lesson.own;
       obey([["text", text], ...RESET, ...before, ...(question && answered === null ? [] : after)]);
+      if (row !== null) state.place.target = row;
     }
     syncControls();
     drawLesson();
@@ -149,7 +151,7 @@ function drawContents() {
   const items = lessons().map(({ title }, at) => {
     const button = choice(`lesson ${at}`, {}, () => goTo(at), title);
     button.tabIndex = 0;
-    button.disabled = at > 0 && !shown.has(at) && data.parameters <= LARGE;
+    button.disabled = at > 0 && !shown.has(at) && !data.large;
     return element("li", {}, button);
   });
   list.append(...items);
@@ -173,7 +175,7 @@ function drawContents() {
     }
     setTimeout(next, 0);
   };
-  if (data.parameters <= LARGE) setTimeout(next, 50);
+  if (!data.large) setTimeout(next, 50);
 }
 
 function forward() {
@@ -185,12 +187,11 @@ function forward() {
 function listenToStage() {
   byId("lessons").addEventListener("click", () => goTo(-1));
   byId("contents").addEventListener("click", () => goTo(-1));
-  byId("to-stage").addEventListener("click", () => {
-    const { row } = openStep(flow());
-    const side = row.kind ?? state.kind;
-    const same = lessons()[0].steps.findIndex(({ before: [, [, words]] }) => words.startsWith(`${side.name} ${state.step} `));
-    goTo(0, Math.max(0, same));
-  });
+  const walkTo = (kind, step, row) =>
+    goTo(0, Math.max(0, lessons()[0].steps.findIndex(({ before: [, [, words]] }) => words.startsWith(`${kind.name} ${step} `))), null, row);
+  const firstOf = (stack) => KINDS.find((kind) => kind.stack === stack); // the walk names it for the steps of no attention
+  byId("to-stage").addEventListener("click", () => walkTo(openStep(flow()).row.kind ?? firstOf(state.kind.stack), state.step));
+  byId("who").addEventListener("click", () => walkTo(firstOf(KINDS.at(-1).stack), "wrote", Math.max(0, place("target") - 1)));
   byId("lesson-next").addEventListener("click", forward);
   byId("lesson-back").addEventListener("click", () => (lesson.step ? goTo(lesson.at, lesson.step - 1) : goTo(-1)));
   byId("lesson-end").addEventListener("click", leave);

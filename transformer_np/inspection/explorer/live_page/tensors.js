@@ -110,11 +110,11 @@ function tiedLinear(x, table) {
   return y;
 }
 
-// dx = dy Wᵀ, dW = xᵀ dy, db = Σ dy over the rows
-function linearBackward(dy, x, w) {
-  const db = new Matrix(1, w.columns);
-  for (let t = 0; t < x.rows; t++) addScaled(db.data, dy.row(t), 1);
-  return { dx: tiedLinear(dy, w), dw: linear(x.transposed, dy), db };
+// db = Σ dy over the rows: (T, F)  ->  (1, F). The others are dx = dy Wᵀ, which is tiedLinear, and dW = xᵀ dy.
+function rowSum(dy) {
+  const db = new Matrix(1, dy.columns);
+  for (let t = 0; t < dy.rows; t++) addScaled(db.data, dy.row(t), 1);
+  return db;
 }
 
 // a += factor · b, in place

@@ -1,7 +1,7 @@
 // What can be changed at the step that is open, and the list of changes.
 
 const SWITCHES = {
-  scale: "no division by √K",
+  scale: "no division by √d_k",
   mask: "no causal mask",
   positions: "no positions",
   residual: "no residual paths",
@@ -152,6 +152,7 @@ function listenToChanges() {
     byId("score").focus(); // the button is about to be disabled
     undo(edited);
   });
+  byId("measure").addEventListener("click", measureAll);
   byId("undo-all").addEventListener("click", () => {
     state.changes = [];
     byId("text").focus(); // the button is about to disappear

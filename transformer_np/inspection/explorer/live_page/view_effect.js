@@ -103,103 +103,119 @@ function effectOf(before, after) {
 
 // --- try these -------------------------------------------------------------------------------------------------------
 
-// Every head and every sub-layer off in turn: how much the loss of this text rises. One at a time, while nothing else is
-// asked for.
+// How much the loss rises without each head and each sub-layer. One backward pass estimates all of them, while nothing else
+// is asked for; to switch off one after the other takes longer and is done on demand.
+//   { key, weights, run, all: the changes, estimated: their rises or null, found: { change, rise }, as far as measured }
 let ranking = { key: null };
 function rank() {
   const key = JSON.stringify([unchanged.src, unchanged.given, state.target]);
   if (ranking.key === key && ranking.weights === model.weights) return drawRanking();
-  const turn = (ranking = { key, weights: model.weights, found: [], all: candidates(), run: unchanged });
-  const next = () => {
-    if (turn !== ranking || onStage()) return (ranking = turn === ranking ? { key: null } : ranking);
-    const began = performance.now();
-    if (turn.found.length === 1 && !turn.asked && turn.each * turn.all.length > LONG) return askToRank(turn, next);
-    while (turn.found.length < turn.all.length && performance.now() - began < TURN / 2) {
-      turn.found.push(measured(turn.run, turn.all[turn.found.length]));
-      turn.each = performance.now() - began;
-      if (turn.found.length === 1) break;
-    }
-    if (turn.found.length < turn.all.length) setTimeout(next, 10);
-    else drawRanking();
-  };
-  byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
+  const turn = (ranking = { key, weights: model.weights, run: unchanged, all: candidates(), estimated: null, found: [] });
   document.documentElement.dataset.ranked = "";
-  setTimeout(next, 500); // whoever types is not held up
+  const estimate = () => {
+    if (turn !== ranking || onStage()) return (ranking = turn === ranking ? { key: null } : ranking);
+    turn.estimated = estimates(turn.run, turn.all);
+    drawRanking();
+  };
+  byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Estimating every head …"));
+  setTimeout(estimate, 500); // whoever types is not held up
 }
 
 function measured(run, change) {
   const { before, after } = effectOf(run.values, teacherForced(run, expanded([change])));
   return { change, rise: after - before };
 }
-// The head or sub-layer that matters most for the text; all are measured now, unless they are already.
-function bestChange(type) {
-  const known = ranking.run === unchanged && ranking.found.length === ranking.all.length;
-  const all = known ? ranking.found : candidates().filter((change) => change.type === type).map((change) => measured(unchanged, change));
-  return all.filter(({ change }) => change.type === type).sort((a, b) => b.rise - a.rise)[0].change;
+// The rise of the loss by its first-order term, −Σ z · ∂L/∂z for the output z of each part ("attribution patching", Nanda
+// 2023); null for a model without a loss: its vector is the best one for the cosine with itself, where the slope is 0
+function estimates(run, changes) {
+  if (!model.speaks) return null;
+  const { dlogits } = crossEntropy(run.values["output.out"], targets(run));
+  const { gradients } = backward(model, run, dlogits, false);
+  return changes.map(({ type, kind, layer, head, name }) => {
+    const of = name ?? `${KINDS.find((each) => each.name === kind).path(layer)}.concat`;
+    const [z, slope] = [run.values[of], gradients[of]];
+    const K = z.columns / (type === "head" ? H : 1);
+    const part = (matrix, t) => matrix.row(t).subarray((head ?? 0) * K, ((head ?? 0) + 1) * K);
+    let sum = 0;
+    for (let t = 0; t < z.rows; t++) sum -= dot(part(z, t), part(slope, t));
+    return sum;
+  });
 }
 
-const LONG = 6000; // ms
+// The head or sub-layer that matters most for the text: the strongest by the estimate are measured. "wrote": the head that
+// adds most to the logit of the scored row
+const MEASURED = 12;
+function bestChange(type) {
+  if (type === "wrote") return strongestWriter();
+  const all = candidates().filter((change) => change.type === type);
+  const rises = estimates(unchanged, all);
+  const order = all.map((change, i) => ({ change, rise: rises[i] })).sort((a, b) => b.rise - a.rise);
+  const tried = order.slice(0, MEASURED).map(({ change }) => measured(unchanged, change));
+  return tried.sort((a, b) => b.rise - a.rise)[0].change;
+}
+function strongestWriter() {
+  const t = place("target");
+  const { parts } = contributions(model, unchanged.values, wrote(t), t);
+  const kinds = KINDS.filter(({ rows }) => rows === "target");
+  const all = parts.flatMap(({ heads }, i) => heads.map((adds, head) => ({ adds, head, kind: kinds[i % kinds.length].name, layer: Math.floor(i / kinds.length) })));
+  const { kind, layer, head } = all.reduce((a, b) => (b.adds > a.adds ? b : a));
+  return { type: "head", kind, layer, head };
+}
 
-// In a large model, the ranking waits until it is asked for.
-function askToRank(turn, next) {
-  const seconds = Math.ceil((turn.each * turn.all.length) / 1000);
-  const button = element("button", { type: "button" }, `Measure all heads, about ${seconds} s`);
-  button.addEventListener("click", () => {
-    turn.asked = true;
-    byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
-    setTimeout(next, 0);
-  });
-  byId("ranking").replaceChildren(element("li", {}, button));
-  document.documentElement.dataset.ranked = "asked";
+// Switch off every head and sub-layer in turn, with the progress in sight.
+function measureAll() {
+  const turn = ranking;
+  const began = performance.now();
+  document.documentElement.dataset.ranked = "";
+  const next = () => {
+    if (turn !== ranking || onStage()) return;
+    const end = performance.now() + TURN / 2;
+    do turn.found.push(measured(turn.run, turn.all[turn.found.length]));
+    while (turn.found.length < turn.all.length && performance.now() < end);
+    if (turn.found.length === turn.all.length) return drawRanking();
+    const left = ((performance.now() - began) / turn.found.length) * (turn.all.length - turn.found.length);
+    byId("measured").textContent = `${turn.found.length} of ${turn.all.length} measured, about ${Math.ceil(left / 1000)} s left`;
+    setTimeout(next, 10);
+  };
+  byId("measured").textContent = "Measuring …";
+  setTimeout(next, 0);
 }
 
 function candidates() {
-  const heads = KINDS.flatMap((kind) =>
-    Array.from({ length: kind.layers * H }, (_, i) => ({
-      type: "head",
-      kind: kind.name,
-      layer: Math.floor(i / H),
-      head: i % H,
-    })),
+  const heads = KINDS.flatMap(({ name, layers }) =>
+    Array.from({ length: layers * H }, (_, i) => ({ type: "head", kind: name, layer: Math.floor(i / H), head: i % H })),
   );
-  const parts = KINDS.flatMap((kind) =>
-    Array.from({ length: kind.layers }, (_, i) => [`${kind.path(i)}.out`, `${kind.block(i)}.feed_forward.out`]).flat(),
-  );
+  const parts = KINDS.flatMap((kind) => Array.from({ length: kind.layers }, (_, i) => [`${kind.path(i)}.out`, `${kind.block(i)}.feed_forward.out`]).flat());
   return [...heads, ...[...new Set(parts)].map((name) => ({ type: "off", name }))];
 }
 
 function drawRanking() {
-  if (!ranking.all || ranking.found.length < ranking.all.length) return;
-  const order = [...ranking.found].sort((a, b) => b.rise - a.rise);
-  const best = [
-    ...order.filter(({ change }) => change.type === "head").slice(0, 5),
-    ...order.filter(({ change }) => change.type === "off").slice(0, 2),
-    ...order.slice(-1),
-  ];
-  const items = best.map(({ change, rise }, i) => {
+  const { all, estimated, found } = ranking;
+  const whole = found.length === all?.length;
+  if (!all || !(estimated || whole || !model.speaks) || (found.length && !whole)) return;
+  const rises = whole ? found.map(({ rise }) => rise) : estimated;
+  const order = rises ? all.map((change, i) => ({ change, rise: rises[i], estimate: estimated?.[i] })).sort((a, b) => b.rise - a.rise) : [];
+  const some = (type, count) => order.filter(({ change }) => change.type === type).slice(0, count);
+  const write = (x) => (model.speaks ? signed(x, precise3) : x.toFixed(3));
+  const items = [...some("head", 5), ...some("off", 2), ...order.slice(-1)].map(({ change, rise, estimate }, i) => {
     const text = (change.type === "head" ? nameOf(change) : nameOfPart(change.name))
       .replace("self-attention, layer", "self")
       .replace("cross-attention, layer", "cross")
       .replace(", layer", "");
-    const on = state.changes.some((each) =>
-      ["type", "kind", "layer", "head", "name"].every((key) => each[key] === change[key]),
-    );
-    const button = choice(
-      `try ${i}`,
-      { pressed: on, name: "try" },
-      () => tryOut(change),
-      element("span", {}, text),
-      " ",
-      element("span", { class: "amount" }, model.speaks ? `L ${signed(rise, precise3)}` : `${rise.toFixed(3)}`),
-    );
+    const pressed = state.changes.some((each) => ["type", "kind", "layer", "head", "name"].every((key) => each[key] === change[key]));
+    const amount = element("span", { class: "amount" }, whole ? write(rise) : `≈ ${write(rise)}`);
+    if (whole && estimated) amount.prepend(element("small", { title: "as estimated" }, `≈ ${write(estimate)} `));
+    const act = () => {
+      lookAt(change);
+      toggle(change);
+    };
+    const button = choice(`try ${i}`, { pressed, name: "try" }, act, element("span", {}, text), " ", amount);
     button.tabIndex = 0;
     return element("li", {}, button);
   });
   redraw(byId("ranking"), ...items);
-  document.documentElement.dataset.ranked = "yes";
-}
-
-function tryOut(change) {
-  lookAt(change);
-  toggle(change);
+  byId("measure").hidden = whole;
+  byId("measure").textContent = `Measure all ${all.length}`;
+  byId("measured").textContent = whole ? `Measured${estimated ? "; ≈: as a backward pass estimates it" : ""}.` : estimated ? "Estimated by one backward pass." : "";
+  document.documentElement.dataset.ranked = whole ? "measured" : "estimated";
 }

@@ -81,11 +81,13 @@ function drawStep(row, step) {
   const named = row.kind && IN_HEAD.includes(step.id);
   const where = state.worked
     ? ""
-    : ({ Input: row.title, Output: "Output" }[row.title] ??
-      (named ? nameOf(here()) : `${row.kind?.title ?? row.title.toLowerCase()}, layer ${state.layer + 1}`));
+    : /^(In|Out)put/.test(row.title)
+      ? row.title
+      : named ? nameOf(here()) : `${row.kind?.title ?? row.title.toLowerCase()}, layer ${state.layer + 1}`;
   byId("step-title").replaceChildren(step.title, " ", element("small", {}, where));
   const shape = [...step.factors, step.result].map(({ symbol, get }) => `${symbol} ${sizeOf(get(result.values))}`);
-  byId("step-formula").replaceChildren(element("strong", {}, step.formula), `   with ${shape.join(", ")}`);
+  const slope = state.show === "gradient" ? `∂L/∂${step.result.symbol}, where ` : "";
+  byId("step-formula").replaceChildren(slope, element("strong", {}, step.formula), `   with ${shape.join(", ")}`);
   for (const name of ["training", "residual"]) byId(`panel-${name}`).hidden = step.panel !== name;
   if (step.panel === "training") drawTraining();
   else if (step.panel === "residual") drawResidual();
@@ -133,7 +135,7 @@ function shownMatrix(part) {
 // The chosen row of a step's matrix
 const rowIn = (step, matrix) => Math.min(state.place[step.rows], matrix.rows - 1);
 const columnNames = ({ columns }) => (columns === "keys" ? words(state.kind.keys) : columns);
-const rowNames = (step) => step.names ?? step.words ?? words(step.rows);
+const rowNames = ({ names, words: own, rows }) => (typeof names === "function" ? names() : (names ?? own ?? words(rows)));
 
 // The result of the step, and above it small pictures of what it is computed from. over: what is around the cells of the
 // result, once that is known
@@ -185,7 +187,7 @@ function drawEquation(step, over) {
   const own = { pick, picked: { row, column }, names: { rows, columns: keys }, axes: { rows: yAxis, columns: xAxis } };
   const figure = lines
     ? linesFigure(lines, rows, keys, row, (i) => pick(i, column))
-    : figureOf(y, () => (step.hidden ? { ...own, hidden: step.hidden } : own));
+    : figureOf(y, () => (step.hidden ? { ...own, hidden: step.hidden, crossed: step.crossed } : own));
   redraw(byId("equation"), ...(figure ? [figure] : []));
   const cells = screen.staged && figure?.querySelector("canvas.live")?.getBoundingClientRect();
   if (!cells) return;

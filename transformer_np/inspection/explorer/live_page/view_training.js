@@ -104,5 +104,4 @@ function aim(id) {
   state.target = id < 0 ? null : { row: scoredRow(place("target")), id };
   training.rate = null;
   draw();
-  rank();
 }

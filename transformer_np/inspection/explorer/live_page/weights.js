@@ -13,17 +13,17 @@ function halfToNumber(half) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
 }
 
-const LARGE = 1e7;
-
 // The parameters { name: Matrix }. In int8 a row of a matrix is whole numbers times the scale of the row; vectors, which
 // have one row, stay float32.  shapes: [name, rows, columns] of each; floats: the scales and the vectors
-async function parametersFrom({ format, shapes, weights, floats }) {
+async function parametersFrom({ format, shapes, large }) {
+  const { weights, floats } = JSON.parse(byId("weights").textContent);
+  byId("weights").remove(); // the text takes as much memory as the numbers
   const buffer = await unpacked(weights);
   const exact = floats && new Float32Array(await unpacked(floats));
   const numbers = { float32: Float32Array, float16: Uint16Array, int8: Int8Array }[format];
   const all = new numbers(buffer);
   // All sums are in float64; in a large model the weights themselves are not: it would take twice the memory.
-  const Numbers = all.length > LARGE ? Float32Array : Float64Array;
+  const Numbers = large ? Float32Array : Float64Array;
   const halves = format === "float16" && Float32Array.from({ length: 1 << 16 }, (_, half) => halfToNumber(half));
   const named = {};
   let [at, inExact] = [0, 0];

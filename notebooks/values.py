@@ -9,9 +9,8 @@ where a comparison is false. It keeps the results beside the text, in NN_values.
 
 import ast
 import json
-import re
 
-FIELD = re.compile(r"\{\{\s(.+?)\s\}\}", re.DOTALL)
+from transformer_np.notebooks.texts import FIELD
 
 
 def fields(source):
@@ -51,15 +50,3 @@ def value(field, names):
 def tell(wanted, names):
     """Print the values of these fields as JSON, for `notebooks/build.py`."""
     print(json.dumps({field: value(field, names) for field in wanted}))
-
-
-def filled(source, known):
-    """A Markdown cell with its fields replaced. Raises LookupError for a field whose value is not known."""
-
-    def known_value(found):
-        field = " ".join(found[1].split())
-        if field not in known:
-            raise LookupError(f"the value of {{{{ {field} }}}} is not known: build the notebook without --text")
-        return known[field]
-
-    return FIELD.sub(known_value, source)
