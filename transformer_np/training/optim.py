@@ -1,9 +1,6 @@
 """Optimizers. All parameters move into one flat buffer, and all gradients into another. An update is then a few passes
 over memory, not a few passes per tensor."""
 
-from bisect import bisect_right
-from operator import itemgetter
-
 import numpy as np
 
 from ..module import as_parameters
@@ -224,10 +221,11 @@ class AdamW(Adam):
             if self._rules and self._rules[-1][1:] == rule:
                 self._rules.pop()
             self._rules.append((stop, *rule))
+        self._ends = np.array([stop for stop, *_ in self._rules])
 
     def _update_block(self, block):
         rate, start = self.lr, block.start
-        for stop, factor, decays in self._rules[bisect_right(self._rules, start, key=itemgetter(0)) :]:
+        for stop, factor, decays in self._rules[np.searchsorted(self._ends, start, side="right") :]:
             part = slice(start, min(stop, block.stop))
             self.lr = rate * factor
             self._decay_and_update(part, decays)
