@@ -66,14 +66,6 @@ def test_the_table_of_the_readme_has_these_minutes():
         assert stated is None or cell.strip() == " + ".join(str(time) for time in stated if time), text.stem
 
 
-def test_the_readme_has_the_range_of_the_benchmarks():
-    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    page = page.partition("\n| training step |")[2].partition("\n\n")[0]
-    measured = [float(found) for found in re.findall(r"\b\d\.\d+\b", page)]
-    said = f"takes {min(measured):.1f} to {max(measured):.1f} times as long"
-    assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-
-
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 

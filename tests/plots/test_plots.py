@@ -269,7 +269,7 @@ def test_pages_and_pictures_have_the_same_colours():
         for name, end in zip(("neg", "pos"), ends, strict=True):
             assert np.abs(np.subtract(to_rgb(expected[name]), to_rgb(end))).max() < 0.02
         assert expected["weight"] in style.HEAD_COLOURS
-    steps = re.search(r'VIRIDIS = "(.*?)"', (FOLDER / "heads.js").read_text("utf-8"))[1].split()
+    steps = re.search(r'VIRIDIS = "(.*?)"', (FOLDER / "live_page/drawing.js").read_text("utf-8"))[1].split()
     wanted = colormaps[style.WEIGHTS](np.linspace(0, 1, len(steps)))[:, :3]
     assert (
         np.abs([np.subtract(to_rgb(f"#{step}"), colour) for step, colour in zip(steps, wanted, strict=True)]).max()

@@ -72,7 +72,6 @@ def run_page(args):
     trained, examples = task.Result.load(folder), some(unseen_texts(task, folder))
     if task.kind == "translate":
         tokenizers = trained.src_tokenizer, trained.tgt_tokenizer
-        say_words(tokenizers[1].unknown(args.target or ""))
         reader, begin = tokenizers[0], LECTURE_SENTENCE
     else:
         reader = tokenizers = trained.tokenizer
@@ -82,6 +81,8 @@ def run_page(args):
         raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
     trained.encode(text)  # raises ValueError for a text that it cannot read
     Unseen(trained, reader)(text)
+    if task.kind == "translate":
+        say_words(tokenizers[1].unknown(args.target or ""))
     own = {"target": args.target, "seen": trained.seen, "labels": getattr(trained, "labels", None)}
     return explore_live(trained.model, tokenizers, text, examples, **own)
 

@@ -214,31 +214,30 @@ class AdamW(Adam):
         check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
-        self._rules, stop = [], 0  # (end of their place, factor of the rate, whether they decay) of equal neighbours
-        for p in self.parameters:
-            stop += p.data.size
-            rule = (1.0 if rates is None else float(rates(p)), decays is None or bool(decays(p)))
-            if self._rules and self._rules[-1][1:] == rule:
-                self._rules.pop()
-            self._rules.append((stop, *rule))
-        self._ends = np.array([stop for stop, *_ in self._rules])
+        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters], self.data.dtype)
+        self._ends = np.cumsum([p.data.size for p in self.parameters])
+        self._decayed = None  # or 1 and 0 for every element of the buffer, in a byte each
+        if decays is not None:
+            chosen = np.array([bool(decays(p)) for p in self.parameters], np.int8)
+            self._decayed = np.repeat(chosen, [p.data.size for p in self.parameters])
 
     def _update_block(self, block):
-        rate, start = self.lr, block.start
-        for stop, factor, decays in self._rules[np.searchsorted(self._ends, start, side="right") :]:
-            part = slice(start, min(stop, block.stop))
-            self.lr = rate * factor
-            self._decay_and_update(part, decays)
-            start = part.stop
-            if start == block.stop:
-                break
+        if self._rates is None:
+            self._decay_and_update(block)
+            return
+        first, last = np.searchsorted(self._ends, (block.start, block.stop - 1), side="right")
+        rate, edges = self.lr, (block.start, *self._ends[first:last], block.stop)
+        for factor, start, stop in zip(self._rates[first : last + 1], edges, edges[1:], strict=False):
+            self.lr = rate * float(factor)
+            self._decay_and_update(slice(start, stop))
         self.lr = rate
 
-    def _decay_and_update(self, part, decays):
-        """Update a slice of the buffers, in which all elements decay or none."""
-        if decays:
-            self.data[part] *= 1 - self.lr * self.weight_decay
-        super()._update_block(part)
+    def _decay_and_update(self, block):
+        rate = self.lr * self.weight_decay
+        if self._decayed is not None:
+            rate = self.data.dtype.type(rate) * self._decayed[block]
+        self.data[block] *= 1 - rate
+        super()._update_block(block)
 
 
 def is_matrix(parameter):

@@ -120,8 +120,7 @@ def test_a_mistake_is_named_although_extended_cases_are_not_done():
 @wrong("AdamW", "parameters updated whole in each block")
 class UpdatesWholeParametersInEveryBlock(AdamW):
     def _update_block(self, block):
-        ends = np.cumsum([p.data.size for p in self.parameters])
-        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True):
             if start < block.stop and end > block.start:
                 super()._update_block(slice(int(start), int(end)))
 

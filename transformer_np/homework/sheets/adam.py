@@ -152,7 +152,7 @@ ADAMW = Exercise(
     chapter="Training and decoding",
     place=3.2,
     drive=drive_adam,
-    parts=("_decay_and_update",),
+    parts=("_update_block",),
     mistakes=MISTAKES["AdamW"],
 )
 

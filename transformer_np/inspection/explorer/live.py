@@ -34,7 +34,7 @@ FILES = (
     "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
     "view_residual view_training view_flow picture lessons stage address main"
 )
-SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
+SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class LivePage(Page):
