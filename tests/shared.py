@@ -70,18 +70,6 @@ def by_differences(loss, parameter, place, step=1e-5):
     return (losses[0] - losses[1]) / (2 * step)
 
 
-def assert_gradients_are_of_the_loss(objective, batch, parameters, places):
-    """What backward adds to `grad`, against finite differences, at random places of each parameter."""
-    objective.model.zero_grad()
-    objective.forward(batch)
-    objective.backward()
-    for parameter in parameters:
-        for number in np.random.default_rng(1).integers(parameter.data.size, size=places):
-            place = np.unravel_index(number, parameter.shape)
-            numeric = by_differences(lambda: objective.forward(batch)[0], parameter, place)
-            assert parameter.grad[place] == pytest.approx(numeric, rel=1e-6, abs=1e-8)
-
-
 def stderr_until(process, pattern):
     """What a process says on stderr until the pattern is in it; for ever if it says something else."""
     said = b""

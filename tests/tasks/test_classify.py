@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared import assert_gradients_are_of_the_loss, flags_of
+from shared import flags_of
 
 from transformer_np import cli
-from transformer_np.data import LabelledBatch
-from transformer_np.models import Bert, BertConfig
 from transformer_np.tasks.classify import (
     BUILT_IN,
     OWN_DATA,
@@ -22,7 +20,6 @@ from transformer_np.tasks.classify import (
     _settled,
 )
 from transformer_np.tasks.options import falling_cosine
-from transformer_np.training import Classification
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
 GOOD, BAD, SO_SO = ("good", "great", "fine"), ("bad", "awful", "poor"), ("usual", "average", "normal")
@@ -56,22 +53,6 @@ def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     options = {"steps": 250, "dropout": 0.0, "label_smoothing": 0.0, "lr": 2e-3, "warmup": 50}
     return folder / "run", train(write(folder / "labelled.tsv"), folder / "run", **options)
-
-
-# --- the objective ---------------------------------------------------------------------------------------------------
-
-
-def test_the_loss_and_its_gradient():
-    rng = np.random.default_rng(0)
-    model = Bert(BertConfig(11, 9, 12, 3, 2, 10, num_classes=3, dropout=0.0, dtype="float64"))
-    for parameter in model.parameters():
-        parameter.data = rng.normal(size=parameter.shape) * 0.5
-    objective, batch = Classification(model), LabelledBatch(np.array([[1, 5, 7, 2], [1, 4, 2, 0]]), np.array([2, 0]))
-    logits = model.classify(batch.ids)
-    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    assert objective.forward(batch) == (pytest.approx(-(log_p[0, 2] + log_p[1, 0]) / 2, rel=1e-10), 2)
-    some = (model.classifier.w, model.segment.table, model.blocks[1].feed_forward.w1)
-    assert_gradients_are_of_the_loss(objective, batch, some, places=4)
 
 
 # --- training --------------------------------------------------------------------------------------------------------

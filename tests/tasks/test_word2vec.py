@@ -17,7 +17,7 @@ from transformer_np.layers import Embedding
 from transformer_np.models import Word2Vec, Word2VecConfig
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask
 from transformer_np.tasks.word2vec import Word2VecOptions, Word2VecTask, WordVectors
-from transformer_np.training import Adam, NegativeSampling
+from transformer_np.training import Adam
 
 TINY = {"steps": 6, "batch_size": 40, "d_model": 8, "window": 2, "negatives": 3, "min_count": 1, "subsample": 0.0}
 
@@ -65,14 +65,6 @@ def test_the_loss_is_its_formula(rng):
     assert isinstance(loss, float) and loss == pytest.approx(expected / 4, rel=1e-12)
     assert p_context == pytest.approx(1 / (1 + np.exp(-(center * context).sum(axis=1))), rel=1e-12)
     assert p_negatives == pytest.approx(1 / (1 + np.exp(-(negatives * center[:, None]).sum(axis=2))), rel=1e-12)
-
-
-def test_dloss_scales_the_gradients(rng):
-    inputs = rng.normal(size=(4, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 3, 5))
-    kept = F.negative_sampling_loss(*inputs)[1:]
-    plain, scaled = (F.negative_sampling_loss_backward(*inputs, *kept, dloss=dloss) for dloss in (1.0, -2.5))
-    for one, other in zip(plain, scaled, strict=True):
-        np.testing.assert_allclose(other, -2.5 * one, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -248,21 +240,6 @@ def test_words_that_can_stand_for_each_other_become_neighbours(file, tmp_path):
     (share,) = run.measured.values()
     assert 1 / 6 < share <= 1
     assert run.trainer.history.learning_rates[0] == 0.02 and 0 < run.trainer.history.learning_rates[-1] < 1e-3
-
-
-def test_the_objective_is_the_models_loss():
-    grams = SkipGrams(np.arange(4, 40), 40, window=2, negatives=3, batch_size=10, subsample=0)
-    model, batch = Word2Vec(Word2VecConfig(40, 6)), grams.batch(0)
-    objective = NegativeSampling(model)
-    loss, pairs = objective.forward(batch)
-    assert pairs == len(batch.center) == objective.count(batch) and loss == pytest.approx(4 * np.log(2), rel=1e-6)
-    objective.backward(2.0)
-    twice = model.context.grad.copy()
-    model.zero_grad()
-    model(batch.center, batch.context, batch.negatives)
-    model.backward()
-    assert model.context.grad.any()
-    np.testing.assert_allclose(twice, 2 * model.context.grad, rtol=1e-6)
 
 
 def test_two_workers_learn_what_one_does(file, tmp_path):
