@@ -17,6 +17,7 @@ So no single word reveals the label. There are no ambiguous sentences: nothing i
 
 import tomllib
 from collections import Counter
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 
@@ -29,19 +30,22 @@ from .pairs import Split
 POSITIVE, NEGATIVE = "positive", "negative"
 OPPOSITE = {POSITIVE: NEGATIVE, NEGATIVE: POSITIVE}
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_FORMS = _WORDS["predicates"]
+
+@cache
+def _words():
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _predicates(label):
     """All predicates of one label that can follow "is"."""
-    plain, turned = _WORDS[label]["plain"], _WORDS[OPPOSITE[label]]["plain"]
-    yield from (frame.format(a=a) for frame, a in product(_FORMS["same_plain"], plain))
-    yield from (frame.format(a=a) for frame, a in product(_FORMS["same_strong"], _WORDS[label]["strong"]))
-    yield from (frame.format(a=a, b=b) for frame, (a, b) in product(_FORMS["same_twice"], combinations(plain, 2)))
-    yield from (frame.format(a=a) for frame, a in product(_FORMS["turned"], turned))
+    forms = _words()["predicates"]
+    plain, turned = _words()[label]["plain"], _words()[OPPOSITE[label]]["plain"]
+    yield from (frame.format(a=a) for frame, a in product(forms["same_plain"], plain))
+    yield from (frame.format(a=a) for frame, a in product(forms["same_strong"], _words()[label]["strong"]))
+    yield from (frame.format(a=a, b=b) for frame, (a, b) in product(forms["same_twice"], combinations(plain, 2)))
+    yield from (frame.format(a=a) for frame, a in product(forms["turned"], turned))
     if label == NEGATIVE:
-        yield from (frame.format(a=a) for frame, a in product(_FORMS["turned_praise"], turned))
+        yield from (frame.format(a=a) for frame, a in product(forms["turned_praise"], turned))
 
 
 def _clauses(label, things):
@@ -52,19 +56,19 @@ def _clauses(label, things):
         for thing, be, predicate in product(things[number], forms, _predicates(label))
     ]
     return being, [
-        (frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), _WORDS[label]["verbal"])
+        (frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), _words()[label]["verbal"])
     ]
 
 
 def _short(label):
     """Phrases without a verb: "what a boring book", "not bad at all"."""
-    for adjective in (*_WORDS[label]["plain"], *_WORDS[label]["strong"]):
+    for adjective in (*_words()[label]["plain"], *_words()[label]["strong"]):
         article = "an" if adjective[0] in "aeiou" else "a"
-        for whole in _WORDS["wholes"]:
+        for whole in _words()["wholes"]:
             yield f"what {article} {adjective} {whole}"
             yield f"{article} {adjective} {whole}"
         yield adjective
-    for adjective in _WORDS[OPPOSITE[label]]["plain"]:
+    for adjective in _words()[OPPOSITE[label]]["plain"]:
         yield f"not {adjective} at all"
         yield f"not {adjective}"
 
@@ -81,19 +85,19 @@ def sentiment_sentences(size=12_000):
     if size > 12_000 or size % 2:
         raise ValueError(f"size must be an even number up to 12000, got {size}")
     rng = np.random.default_rng(0)
-    clauses = {label: [_clauses(label, things) for things in _WORDS["domains"]] for label in OPPOSITE}
+    clauses = {label: [_clauses(label, things) for things in _words()["domains"]] for label in OPPOSITE}
     labelled = []
     for label in OPPOSITE:
         chosen = dict.fromkeys([*_short(label)][: size // 8])
         alone = len(chosen) + size // 6
         while len(chosen) < size // 2:
-            domain = rng.integers(len(_WORDS["domains"]))
+            domain = rng.integers(len(_words()["domains"]))
             decides, thing = _clause(clauses[label][domain], rng)
             set_aside, other = _clause(clauses[OPPOSITE[label]][domain], rng)
             if len(chosen) < alone:
                 chosen[decides] = None
             elif thing != other:
-                chosen[_any(_WORDS["contrasts"], rng).format(X=set_aside, Y=decides)] = None
+                chosen[_any(_words()["contrasts"], rng).format(X=set_aside, Y=decides)] = None
         labelled += [(sentence, label) for sentence in chosen]
     return labelled
 

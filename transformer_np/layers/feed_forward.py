@@ -43,7 +43,7 @@ class FeedForward(Module):
     def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_all_at_least(1, d_model=d_model, d_ff=d_ff)
         check_flag("bias", bias)
-        check_choice("activation", activation, tuple(self.variants))
+        check_choice("activation", activation, tuple({"relu": None} | self.variants))
         self.activation, rng = activation, as_rng(rng)
         self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         self.b1 = Parameter(np.zeros(d_ff, dtype)) if bias else None

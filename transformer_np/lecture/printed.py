@@ -5,6 +5,7 @@ Nothing here is computed: `steps` computes, `examples` compares.
 
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -48,5 +49,19 @@ THREE_WORDS, TWO_WORDS = FIVE_WORDS[:3], ("Thinking", "Machines")
 TWO_WORDS_D_K = 64  # "Divide by 8 (√d_k)"
 EXERCISE_4 = ("masked self-attention", "cross-attention", "feed-forward network", "layer normalisation")
 
-_ENTRIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-globals().update({name: Printed(**entry) for name, entry in _ENTRIES.items()})
+
+@cache
+def _entries():
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: Printed(**entry) for name, entry in entries.items()}
+
+
+def __getattr__(name):
+    """The Printed of this name."""
+    if name.isupper() and name in _entries():
+        return _entries()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_entries()})
