@@ -146,7 +146,7 @@ def test_the_examples_read_the_printed_numbers(monkeypatch, name, row):
 
 
 def test_printed_numbers_have_the_digits_they_claim():
-    sources = {name: value for name, value in vars(printed).items() if isinstance(value, printed.Printed)}
+    sources = {name: value for name in dir(printed) if isinstance(value := getattr(printed, name), printed.Printed)}
     assert len(sources) > 25
     for name, source in sources.items():
         assert source.where.startswith(tuple(printed.DOCUMENTS)), name

@@ -124,17 +124,13 @@ class Cover:
         """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""
         gain = set()
         for some in [(), *subsets(picked)]:
-            left = cells - gain if not some else {c for c in cells - gain if self._is_of_all((*some, h), c)}
+            left = {cell for cell in cells - gain if not (some and self._is_crash(cell))}
             gain |= self.cells.covered((*some, h), left) if left else set()
         return gain
 
-    def _is_of_all(self, some, cell):
-        """Whether each of some hypotheses changes a result of a case; a call that crashes has one cause."""
-        i, n = cell[0], self.cells.labels[cell[1]][0]
-        runs = (self.cells.run((h,), n)[0] for h in some)
-        return i != NOTHING and all(
-            results is None or not close(results[i], self.cells.found[n].expected[i]) for results in runs
-        )
+    def _is_crash(self, cell):
+        """Whether a cell is that of a call that crashes, which has one cause."""
+        return self.cells.found[self.cells.labels[cell[1]][0]].tried.crash is not None
 
     def _agreement(self, h):
         found = self.cells.found

@@ -17,20 +17,27 @@ def first_not_finite(sides):
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
         own, when, known = sides.values(number)[0], sides.when(number), sides.known_in(number, False)
-        made = [n for n in own if not isinstance(n, ast.Name | ast.Attribute) and _is_not_finite(own[n][0])]
-        made = [n for n in made if not (is_data(own[n][0]) and known.has(flat(own[n][0], False)))]  # a mask's −inf
-        fine = sides.fine_in(number, False)
-        wrong = {n for n in own if n not in fine and any(map(_is_not_finite, own[n]))}
-        made = [n for n in made if not wrong & {*inputs_of(n, own)}]
+        usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
+        made = []
+        for node, values in own.items():
+            inputs = inputs_of(node, own)
+            is_written = not inputs and np.isscalar(values[0])  # such as -np.inf
+            is_known = is_data(values[0]) and known.has(flat(values[0], False))  # such as a mask's −inf
+            read = {kind for n in inputs for value in own[n] for kind in _not_finite(value)}
+            if _not_finite(values[0]) - read - usual and not (is_written or is_known):
+                made.append(node)
+        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]
         if made:
             node = min(made, key=lambda n: when[n][0])
             return [Suspect.of(sides, [node], _cause(node, own))]
     return []
 
 
-def _is_not_finite(value):
-    is_float = isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")
-    return is_float and not np.isfinite(value).all()
+def _not_finite(value):
+    """Which of nan, inf and -inf a number or an array has."""
+    if not (isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")):
+        return set()
+    return {str(kind) for kind in np.unique(value) if not np.isfinite(kind)}
 
 
 def _cause(node, own):
