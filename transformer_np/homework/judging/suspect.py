@@ -220,7 +220,12 @@ def _made(sides, name, names):
         found += [places for number in cases if (places := by(sides, number, *of[number]).first())]
         if any(len(places) == 1 for places in found):
             break
-    return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
+
+    def unlikeliness(places):  # what some cases do without is not what is wrong with all
+        runs = [getattr(places[-1], "value", places[-1]) in sides.values(number)[0] for number in cases]
+        return len(places), not all(runs), places[0].lineno
+
+    return min(found, key=unlikeliness, default=[])
 
 
 class _ByValue:
