@@ -270,7 +270,7 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
             ["heads = x.reshape(B, num_heads, T, -1)"],
         ),
         (
-            "unscaled_attention",  # three lines compute what no right answer has: the name alone is told
+            "unscaled_attention",  # where the scores lack the bias, with a mask and without one
             """
             def unscaled_attention(q, k, v, bias=None, mask=None):
                 scores = q @ k.swapaxes(-1, -2)
@@ -282,7 +282,7 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
                     weights = weights + bias
                 return weights @ v, weights
             """,
-            [],
+            ["weights = softmax(scores)"],
         ),
         (
             "rms_norm",  # y would need one value of `length`, inv_rms another
