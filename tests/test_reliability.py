@@ -409,9 +409,7 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
             with pytest.raises(OSError, match=rf"too large: .*b\.{ending}'"):
                 plots.mask(np.eye(3, dtype=bool)).savefig(tmp_path / f"b.{ending}")
         with pytest.raises(OSError, match=r"too large: .*a\.history'"):
-            record = Record()
-            record.append(1.0, 0.1)
-            record.save(tmp_path / "a.safetensors")
+            Record(np.ones((3, 2))).save(tmp_path / "a.safetensors")
         with files.held(tmp_path / "run"):
             pass
     finally:
