@@ -89,8 +89,6 @@ def gelu(x):
 check("relu", relu)
 check("gelu", gelu, time_limit=1)
 print(open("progress.json").read())
-from transformer_np.cli import main
-main("train gpt --steps 2 --block-size 8 --layers 1 --heads 1 --d-model 8 --batch-size 2 --out run -q".split())
 """
 
 
@@ -119,4 +117,4 @@ def _runs(site):
     assert set(outputs) <= {"stream", "display_data", "execute_result"}, outputs  # no error
     said = run(site, CHECK, CODE)
     assert "relu: right." in said and "gelu: crashed. It took longer than 1 s. This line was running:" in said
-    assert '"outcome":"passed"' in said.replace(" ", "") and "validation loss" in said
+    assert '"outcome":"passed"' in said.replace(" ", "")
