@@ -96,7 +96,6 @@ class Muon(AdamW):
         super().__init__(
             parameters, lr, betas, eps, weight_decay, decays=chosen, rates=lambda p: 1.0 if chosen(p) else others
         )
-        self._ends = np.cumsum([p.data.size for p in self.parameters])
         self._shapes = {}  # of the matrices, by the start of their place in the buffers
         for p, end in zip(self.parameters, self._ends, strict=True):
             if chosen(p):

@@ -83,8 +83,8 @@ class Sides:
 
     def is_used_rightly(self, node, number):
         """Whether what is right is computed from the variable that a statement writes."""
-        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
-        if line is None or not isinstance(line.targets[0], ast.Name):
+        line = self.assignment_of(node)
+        if line is None:
             return False
         fine, name = self.fine_in(number, False), line.targets[0].id
         values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
@@ -94,6 +94,16 @@ class Sides:
         parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
         names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
         return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
+
+    def assignment_of(self, node):
+        """The assignment to a variable that a node is in, or None."""
+        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
+        return line if line and isinstance(line.targets[0], ast.Name) else None
+
+    def readers_of(self, node):
+        """The values of other statements, and those that are returned, which read what a node is assigned to."""
+        line = self.assignment_of(node)
+        return self.read_from(line.targets[0].id, line) if line else []
 
     def written_into(self, variable):
         """The values of the assignments to a variable."""

@@ -279,10 +279,7 @@ class _ByValue:
 
     def _is_harmless(self, place):
         """Whether all that is computed from the variable that a place is written to is right."""
-        line = next((s for s in self.sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
-        if line is None or not isinstance(line.targets[0], ast.Name):
-            return False
-        read = [v for v in self.sides.read_from(line.targets[0].id, line) if v in self.own]
+        read = [v for v in self.sides.readers_of(place) if v in self.own]
         return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
@@ -379,8 +376,7 @@ def _new_array(sides, number):
 def _readers(sides, place, number):
     """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
     own, fine = sides.values(number)[0], sides.fine_in(number, False)
-    line = next((s for s in sides.scope if isinstance(s, ast.Assign) and place in ast.walk(s)), None)
-    return [value for value in sides.read_from(line.targets[0].id, line) if value in own and value not in fine][:1]
+    return [value for value in sides.readers_of(place) if value in own and value not in fine][:1]
 
 
 def _is_text(statement):
