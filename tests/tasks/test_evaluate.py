@@ -166,7 +166,7 @@ def test_a_constant_rate_after_the_end(here, capsys):
     train(capsys, "gpt", *options, steps=10)
     more = ["train", "gpt", "--out", "run", "--resume", "--steps"]
     code, _, err = call(capsys, *more, 12, "--constant-lr", 0.0003)
-    assert code == 0 and "goes from" in err  # to this rate
+    assert code == 0 and " to 0.0003\n" in err  # because it was asked for
     assert call(capsys, *more, 14)[0] == 0
     rates = History.load("run/checkpoint.safetensors").learning_rates
     assert rates[10:] == [0.0003] * 4 and 0.0003 not in rates[:10]
