@@ -399,13 +399,17 @@ def test_unknown_words_are_named_and_the_rest_translated(capsys):
     assert (code, len(out.splitlines())) == (0, 1)
     assert err.splitlines()[0] == "the model does not know: zigzags, <, pad, >"
     assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
+    for picture in ("attention", "steps"):
+        code, _, err = call(capsys, "plot", picture, "Ana zigzags", "-o", "a.png")
+        assert (code, err.splitlines()[0]) == (0, "the model does not know: zigzags")
+    assert "know: Lucas, will, travel" in call(capsys, "plot", "heads", "-o", "a.png")[2]  # of the lecture's sentence
 
 
 @pytest.mark.usefixtures("run")
 def test_translations_for_a_program(capsys):
-    code, out, err = call(capsys, "translate", "--json", "Ana zigzags now", "Ana reads now")
+    code, out, err = call(capsys, "translate", "--json", "Ana Zigzags now", "Ana reads now")
     first, second = map(json.loads, out.splitlines())
-    assert (code, err, first["unknown"], second["unknown"]) == (0, "", ["zigzags"], [])
+    assert (code, err, first["unknown"], first["unseen"], second["unknown"]) == (0, "", ["Zigzags"], [], [])
     translation = call(capsys, "translate", second["text"])[1][:-1]
     assert second == {"text": "Ana reads now", "translation": translation, "unknown": [], "unseen": []}
     assert "exclude each other" in fails_at_once(capsys, "translate", "--json", "--show-steps", "Ana")
@@ -495,7 +499,7 @@ def test_a_damaged_model(capsys, run, spoil, message):
     "arguments, beginning",
     [
         ("pe --length 5 --d-model 6 -o a.png", b"\x89PNG"), ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
-        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention --kind decoder -o a.png", b"\x89PNG"),
+        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention Ana --kind decoder -o a.png", b"\x89PNG"),
         ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
         ("attention Ana --layers 1-1 -o a.png", b"\x89PNG"),

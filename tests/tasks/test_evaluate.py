@@ -182,6 +182,8 @@ def test_the_curve_of_a_run(here, capsys):
         assert call(capsys, "plot", "loss", *arguments, "-o", "loss.png")[0] == 0
         assert (here / "loss.png").read_bytes().startswith(b"\x89PNG")
         (here / "loss.png").unlink()
+    code, _, err = call(capsys, "plot", "attention", "--model", "run", "-o", "a.png")
+    assert code == 2 and "pass a TEXT, not 'Lucas will travel in December': the training text of the model" in err
     code, _, err = call(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
     assert code == 2 and "there is no checkpoint" in err
 

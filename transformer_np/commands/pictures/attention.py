@@ -1,6 +1,6 @@
 """`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
 
-from .. import read_pretrained
+from .. import Unseen, read_pretrained
 from . import flag, model, number, pick, picture
 
 ATTENTION = (
@@ -77,9 +77,14 @@ def attention_weights(args):
         trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
         if trained is None:
             translator = translation.Translator.load(folder)
+            Unseen(translator, translator.src_tokenizer)(sentence)
             return plots.translator_attention(translator, sentence, args.kind or "cross")
         trained = trained.load(folder)
-        model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
+        try:
+            model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
+        except ValueError as error:
+            raise error if args.text is not None else ValueError(f"pass a TEXT, not {sentence!r}: {error}") from None
+        Unseen(trained, trained.tokenizer)(sentence)
         words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
     else:
         model, batch, words = read_pretrained(args)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .. import add_vectors, given_vectors
+from .. import Unseen, add_vectors, given_vectors
 from . import flag, number, picture
 
 
@@ -34,7 +34,9 @@ def draw_steps(args):
 
     check_at_least("--candidates", args.candidates, 1)
     translator = Translator.load(args.model or runs.newest_run(KIND))
-    return plots.decoding_steps(translator.steps(LECTURE_SENTENCE if args.text is None else args.text, args.candidates))
+    sentence = LECTURE_SENTENCE if args.text is None else args.text
+    Unseen(translator, translator.src_tokenizer)(sentence)
+    return plots.decoding_steps(translator.steps(sentence, args.candidates))
 
 
 @picture(
