@@ -226,9 +226,14 @@ def _repair(args, exercise):
     submission = load_submission(file, limit_of(args))
     if submission is None:
         return "Your file cannot be read, so there is no hint on your own code."
-    verdict = checks_of(args, submission).of(exercise.name).verdict
+    standing = checks_of(args, submission).of(exercise.name)
+    verdict = standing.verdict
     if verdict.passed:
         return "Your own code\n  It is right."
+    if standing.waits_for:
+        return f"Your own code\n  It waits for {', '.join(standing.waits_for)}."
+    if standing.not_started:
+        return "Your own code\n  It is not written yet."
     if not verdict.repair:
         return "Your own code\n  No single edit was found that makes it right."
     return f"Your own code, line {verdict.line}: with this change it is right\n{verdict.repair}"
