@@ -8,10 +8,12 @@ from .homework_check import (
     FILE,
     WIDTH,
     add_choice,
+    again,
     checks_of,
     counted,
     course_of,
     found_file,
+    hint_command,
     limit_of,
     load_submission,
     message,
@@ -153,7 +155,7 @@ def run_start(args):
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
-    print(f"  transformer-np homework hint {names[0]}")
+    print(f"  {hint_command(names[0], path)}")
     return 0
 
 
@@ -216,7 +218,8 @@ def run_hint(args):
     if repair:
         print(f"\n{repair}")
     if args.level < 3:
-        print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}")
+        options = again(args) + (f" --file {quoted(args.file)}" if args.file else "")
+        print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}{options}")
     return 0
 
 
