@@ -46,16 +46,17 @@ def again(args):
 
 
 def hint_command(name, file, args=None):
-    """The command that shows a hint. A teacher's exercise is found beside the student's file: it names the file, unless
-    `found_file` finds it."""
+    """The command that shows a hint. A teacher's exercise is found by the options, or beside the student's file: the
+    command names it, unless `found_file` finds it."""
     from ..homework.path import all_exercises, own_exercises
 
+    command, found = f"transformer-np homework hint {name}", found_file(None, required=False)
+    if name not in own_exercises() and name in all_exercises():
+        return command
     options = again(args) if args else ""
-    found = found_file(None, required=False)
-    own = name in own_exercises() or name not in all_exercises()
-    if own and not options and not (found and Path(file) in (Path(found), Path(found).parent)):
+    if not options and not (found and Path(file) in (Path(found), Path(found).parent)):
         options = f" --file {quoted(file)}"
-    return f"transformer-np homework hint {name}{options}"
+    return command + options
 
 
 def load_submission(path, limit):

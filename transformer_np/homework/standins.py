@@ -106,7 +106,7 @@ class Shell(Nothing):
 
 
 def stand_in(package, name):
-    """A name of IPython, ipywidgets, matplotlib, tqdm or google.colab."""
+    """A name of IPython, ipywidgets, matplotlib, otter, tqdm or google.colab."""
     if package == "IPython" and name == "get_ipython":
         return _shell
     return getattr(Nothing(), name)
@@ -225,7 +225,7 @@ def without_pictures():
 
 
 def _is_of_colab(module):
-    return module == "google" or f"{module}.".startswith("google.colab.")
+    return module in ("google", "otter") or f"{module}.".startswith("google.colab.")
 
 
 @contextmanager
