@@ -231,7 +231,7 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
     [
         (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
         ("a\tb\n".encode("utf-16"), "bad.tsv, line 1: the byte 0xff at column 1 is not UTF-8"),
-        (b"a " * 9000 + b"\t" + b"b " * 9000 + b"\n" + b"c\td\n" * 2, "too few pairs"),
+        (b"a " * 9000 + b"\t" + b"b " * 9000 + b"\n" + b"c\td\n" * 2, "too few examples"),
     ],
 )
 def test_pairs_that_will_not_do(capsys, here, content, message):

@@ -144,8 +144,8 @@ REFUSED = {
     "translate": [
         (FILES["pairs"], {"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
         ("", {}, "has no sentence pairs"),
-        ("ana\tana\n", {}, "too few pairs to split in three: 1 different"),
-        ("ana\tana\n" * 30, {}, "too few pairs to split in three: 1 different"),
+        ("ana\tana\n", {}, "too few examples to split in three: 1 different"),
+        ("ana\tana\n" * 30, {}, "too few examples to split in three: 1 different"),
         ("a b\tc d\ne f\tg h\ni j\tk l\n", {}, "give no vocabulary: min_count is 2"),
     ],
     "gpt": [
@@ -155,7 +155,7 @@ REFUSED = {
     ],
     "classify": [
         ("".join(f"+\t{a} {b}\n" for a, b in PAIRS), {}, r"all training texts have the label '\+'"),
-        ("+\tana sings\n-\trui reads\n", {}, "too few pairs to split in three"),
+        ("+\tana sings\n-\trui reads\n", {}, "too few examples to split in three"),
         (
             "".join(f"{'ab'[i % 2]}\t{i}\n" for i in range(30)),
             {},
