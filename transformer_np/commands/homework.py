@@ -163,9 +163,10 @@ def _reset(args):
     """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
     from ..homework import find
     from ..homework.stubs import with_stub
-    from ..support.files import write_text
+    from ..support.files import check_is_file, write_text
 
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
+    check_is_file(file)
     with course_of(args, file):
         name = find(args.reset).name
         text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
