@@ -3,10 +3,10 @@
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def repeat_cases(rng, backward=False):
@@ -30,36 +30,14 @@ def repeat_heads(x, repeats):
     return x.repeat(repeats, axis=1)
 
 
-REPEAT = Exercise(
-    F.repeat_heads,
-    results=(Result("y", "B H S K"),),
-    cases=repeat_cases,
-    answer=repeat_heads,
-    hints=hints_of(MISTAKES["repeat_heads: hints"]),
-    difficulty=1,
-    section="Ainslie et al. 2023",
-    chapter="Today's Transformers",
-    place=6,
-    mistakes=MISTAKES["repeat_heads"],
-)
-
-
 def repeat_heads_backward(dy, repeats):
     B, H, S, K = dy.shape
     return dy.reshape(B, H // repeats, repeats, S, K).sum(axis=2)
 
 
-REPEAT_BACKWARD = Exercise(
-    F.repeat_heads_backward,
-    results=(Result("dx", "B G S K"),),
-    cases=lambda rng: repeat_cases(rng, backward=True),
-    answer=repeat_heads_backward,
-    hints=hints_of(MISTAKES["repeat_heads_backward: hints"]),
-    difficulty=1,
-    section="Ainslie et al. 2023",
-    chapter="Today's Transformers",
-    place=7,
-    mistakes=MISTAKES["repeat_heads_backward"],
-)
-
-EXERCISES = [REPEAT, REPEAT_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.repeat_heads, repeat_heads, repeat_cases, {"y": "B H S K"}),
+    SHEET.exercise(
+        F.repeat_heads_backward, repeat_heads_backward, lambda rng: repeat_cases(rng, backward=True), {"dx": "B G S K"},
+    ),
+]  # fmt: skip

@@ -5,17 +5,16 @@ import re
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from ..notes import amended
 from .attention import masked
 from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, only, sizes_without_squares
+from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 from .tiled_attention import MASK_MISTAKES, SCALE_MISTAKES
 
-MISTAKES = sections(__file__)
-
-# --- relative_shift --------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def _present(T, S):
@@ -56,26 +55,6 @@ def relative_shift(x):
     return y
 
 
-_SHIFT_MISTAKES = MISTAKES["shift mistakes"]
-
-RELATIVE_SHIFT = Exercise(
-    F.relative_shift,
-    results=(Result("y", "... T S"),),
-    cases=shift_cases,
-    answer=relative_shift,
-    view=without_future,
-    hints=hints_of(MISTAKES["relative_shift: hints"]),
-    difficulty=2,
-    section="Dai et al. 2019, appendix B",
-    chapter="Long sequences",
-    place=9,
-    mistakes=_SHIFT_MISTAKES + MISTAKES["relative_shift"],
-)
-
-
-# --- relative_shift_backward -----------------------------------------------------------------------------------------
-
-
 def shift_backward_cases(rng):
     cases = []
     for forward in shift_cases(rng):
@@ -96,23 +75,6 @@ def relative_shift_backward(dy):
             if s > S - T + t + 1:  # behind the zero: a number of the next row
                 dx[..., t + 1, s - S + T - t - 2] = dy[..., t, s]
     return dx
-
-
-RELATIVE_SHIFT_BACKWARD = Exercise(
-    F.relative_shift_backward,
-    results=(Result("dx", "... T S"),),
-    cases=shift_backward_cases,
-    answer=relative_shift_backward,
-    hints=hints_of(MISTAKES["relative_shift_backward: hints"]),
-    difficulty=2,
-    section="Dai et al. 2019, appendix B",
-    chapter="Long sequences",
-    place=10,
-    mistakes=MISTAKES["relative_shift_backward"],
-)
-
-
-# --- relative_attention ----------------------------------------------------------------------------------------------
 
 
 def _relative_inputs(rng, B, H, T, S, K, K_v):
@@ -186,42 +148,9 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 _IN_THE_SHIFT = re.sub(
     r"^(- .+\n  )",
     r"\1In the shift of the position term: ",
-    amended(_SHIFT_MISTAKES, without=["distances in reverse order"]),  # that is R in reverse order
+    amended(SHEET["shift mistakes"], without=["distances in reverse order"]),  # that is R in reverse order
     flags=re.MULTILINE,
 )
-
-RELATIVE_ATTENTION = Exercise(
-    F.relative_attention,
-    results=(Result("out", "B H T K_v"), Result("weights", "B H T S")),
-    cases=relative_cases,
-    answer=relative_attention,
-    hints=hints_of(MISTAKES["relative_attention: hints"]),
-    difficulty=3,
-    section="Dai et al. 2019, §3.3",
-    chapter="Long sequences",
-    place=11,
-    mistakes=MISTAKES["relative_attention"]
-    + SCALE_MISTAKES
-    + MISTAKES["relative_attention 2"]
-    + _IN_THE_SHIFT
-    + MISTAKES["relative_attention 3"]
-    + amended(
-        MASK_MISTAKES,
-        without=(
-            "a tuple of masks does not work",
-            "a tuple of masks used like one array",
-            "masks of a tuple added up",
-            "only the first of several masks",
-            "only the last of several masks",
-            "Boolean masks of a tuple joined with and",
-            "only −inf of a float mask",
-        ),
-    )
-    + MISTAKES["relative_attention 4"],
-)
-
-
-# --- relative_attention_backward -------------------------------------------------------------------------------------
 
 
 def relative_backward_cases(rng):
@@ -250,28 +179,35 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
     return dq, dk, dv, dr, dcontent_bias, dposition_bias
 
 
-RELATIVE_ATTENTION_BACKWARD = Exercise(
-    F.relative_attention_backward,
-    results=(
-        Result("dq", "B H T K"),
-        Result("dk", "B H S K"),
-        Result("dv", "B H S K_v"),
-        Result("dr", "H S K"),
-        Result("dcontent_bias", "H K"),
-        Result("dposition_bias", "H K"),
+EXERCISES = [
+    SHEET.exercise(
+        F.relative_shift, relative_shift, shift_cases, {"y": "... T S"},
+        view=without_future,
+        mistakes=SHEET["shift mistakes"] + SHEET["relative_shift"],
     ),
-    cases=relative_backward_cases,
-    answer=relative_attention_backward,
-    hints=hints_of(MISTAKES["relative_attention_backward: hints"]),
-    difficulty=3,
-    section="Dai et al. 2019, §3.3",
-    chapter="Long sequences",
-    place=12,
-    mistakes=MISTAKES["relative_attention_backward"]
-    + amended(BACKWARD_SCALES, without=["1/√d_k on dQ only", "1/√d_k on dK only"])
-    + SOFTMAX_BACKWARD_MISTAKES
-    + MISTAKES["relative_attention_backward 2"],
-)
-
-
-EXERCISES = [RELATIVE_SHIFT, RELATIVE_SHIFT_BACKWARD, RELATIVE_ATTENTION, RELATIVE_ATTENTION_BACKWARD]
+    SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases, {"dx": "... T S"}),
+    SHEET.exercise(
+        F.relative_attention, relative_attention, relative_cases, {"out": "B H T K_v", "weights": "B H T S"},
+        mistakes=SHEET["relative_attention"] + SCALE_MISTAKES + SHEET["relative_attention 2"] + _IN_THE_SHIFT
+        + SHEET["relative_attention 3"]
+        + amended(
+            MASK_MISTAKES,
+            without=(
+                "a tuple of masks does not work", "a tuple of masks used like one array", "masks of a tuple added up",
+                "only the first of several masks", "only the last of several masks",
+                "Boolean masks of a tuple joined with and", "only −inf of a float mask",
+            ),
+        )
+        + SHEET["relative_attention 4"],
+    ),
+    SHEET.exercise(
+        F.relative_attention_backward, relative_attention_backward, relative_backward_cases,
+        {
+            "dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dr": "H S K", "dcontent_bias": "H K",
+            "dposition_bias": "H K",
+        },
+        mistakes=SHEET["relative_attention_backward"]
+        + amended(BACKWARD_SCALES, without=["1/√d_k on dQ only", "1/√d_k on dK only"]) + SOFTMAX_BACKWARD_MISTAKES
+        + SHEET["relative_attention_backward 2"],
+    ),
+]  # fmt: skip

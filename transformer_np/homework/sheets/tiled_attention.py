@@ -7,12 +7,12 @@ import numpy as np
 from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from .attention import masked
 from .draws import far_apart, only, sizes_without_squares
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def tiled_cases(rng):
@@ -71,9 +71,9 @@ def _growing(q, k, v):
     return np.abs(q), k + along, v
 
 
-SCALE_MISTAKES = MISTAKES["scale mistakes"]
+SCALE_MISTAKES = SHEET["scale mistakes"]
 
-MASK_MISTAKES = MISTAKES["mask mistakes"]
+MASK_MISTAKES = SHEET["mask mistakes"]
 
 
 def tiled_attention(q, k, v, mask=None, tile=TILE):
@@ -102,20 +102,6 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
 def log_sum_exp(scores, axis):
     largest = np.maximum(scores.max(axis=axis, keepdims=True), np.finfo(float).min)
     return largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))
-
-
-TILED_ATTENTION = Exercise(
-    F.tiled_attention,
-    results=(Result("out", "... T K_v"), Result("log_total", "... T")),
-    cases=tiled_cases,
-    answer=tiled_attention,
-    hints=hints_of(MISTAKES["tiled_attention: hints"]),
-    difficulty=3,
-    section="Milakov & Gimelshein 2018; Dao et al. 2022",
-    chapter="Long sequences",
-    place=7,
-    mistakes=SCALE_MISTAKES + MASK_MISTAKES + MISTAKES["tiled_attention"],
-)
 
 
 def tiled_backward_cases(rng):
@@ -150,21 +136,15 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
     return dq, dk, dv
 
 
-TILED_ATTENTION_BACKWARD = Exercise(
-    F.tiled_attention_backward,
-    results=(Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
-    cases=tiled_backward_cases,
-    answer=tiled_attention_backward,
-    hints=hints_of(MISTAKES["tiled_attention_backward: hints"]),
-    difficulty=3,
-    section="Dao et al. 2022",
-    chapter="Long sequences",
-    place=8,
-    mistakes=MISTAKES["tiled_attention_backward"]
-    + SCALE_MISTAKES
-    + MASK_MISTAKES
-    + MISTAKES["tiled_attention_backward 2"],
-)
-
-
-EXERCISES = [TILED_ATTENTION, TILED_ATTENTION_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.tiled_attention, tiled_attention, tiled_cases, {"out": "... T K_v", "log_total": "... T"},
+        mistakes=SCALE_MISTAKES + MASK_MISTAKES + SHEET["tiled_attention"],
+    ),
+    SHEET.exercise(
+        F.tiled_attention_backward, tiled_attention_backward, tiled_backward_cases,
+        {"dq": "... T K", "dk": "... S K", "dv": "... S K_v"},
+        mistakes=SHEET["tiled_attention_backward"] + SCALE_MISTAKES + MASK_MISTAKES
+        + SHEET["tiled_attention_backward 2"],
+    ),
+]  # fmt: skip

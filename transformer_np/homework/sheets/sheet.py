@@ -1,0 +1,49 @@
+"""A sheet: a file with exercises of the library, the Markdown file beside it, and their lines in chapters.toml."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from ..exercise import Exercise, Result
+from ..notes import hints_of, sections
+
+
+class Sheet:
+    """The notes beside a sheet: sheet["relu"] is a section of them, the text below a heading."""
+
+    def __init__(self, file):
+        self.notes = sections(file)
+
+    def __getitem__(self, heading):
+        return self.notes[heading]
+
+    def exercise(self, reference, answer, cases, results, gradients=None, mistakes=None, **more):
+        """The Exercise with these fields, `more` among them, and what chapters.toml says of it.
+
+        results: {name: axes}; gradients: the same of a class's further results, which are gradients
+        mistakes: by default the section with the exercise's name; the hints are in "name: hints"
+        """
+        name = reference.__name__
+        found = [Result(*result) for result in results.items()]
+        found += [Result(*result, gradient=True) for result in (gradients or {}).items()]
+        return Exercise(
+            reference, tuple(found), cases, mistakes or self[name], answer,
+            hints=hints_of(self[f"{name}: hints"]), **of_path()[name], **more,
+        )  # fmt: skip
+
+
+@cache
+def chapters_of_library():
+    """{title of a chapter: {"notebook": its number, name of an exercise: its place, difficulty and section}}"""
+    return tomllib.loads(Path(__file__).with_name("chapters.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def of_path():
+    """{name of an exercise: its chapter, place, difficulty and section}"""
+    return {
+        name: {"chapter": title, **fields}
+        for title, chapter in chapters_of_library().items()
+        for name, fields in chapter.items()
+        if name != "notebook"
+    }
