@@ -55,7 +55,7 @@ def grade_of(student, results, is_empty=False):
     return Grade(
         student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
         tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
-        {file: _what(crash) for file, crash in crashes.items()},
+        {file: crash.told for file, crash in crashes.items()},
         graded={name: result.found[0] for name, result in results.items() if result.found},
     )  # fmt: skip
 
@@ -107,10 +107,6 @@ def _verdict_on(task, replies, where, tried, judge, source):
 
 def _crashed(task, message):
     return Verdict(task.name, "crashed", f"{task.name}: crashed. {message}", seed=task.trials.seed)
-
-
-def _what(crash):
-    return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
 def _lost(name, tried):

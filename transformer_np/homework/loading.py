@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .judging.attempt import unwritten
-from .standins import Absent, of_exported, of_notebook
+from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -51,7 +51,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
         return module, last, None
     space, found, first, flags = vars(module), {}, None, 0
-    space.update(of_notebook() if in_notebook else of_exported())
+    space.update(found_by(in_notebook))
     for piece in pieces:
         before, error = {n: space.get(n, space) for n in names}, None
         try:

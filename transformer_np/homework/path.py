@@ -115,17 +115,17 @@ def definition_of(name):
 
 def find(name):
     """The exercise with this name; case and underscores are ignored. Raises ValueError with similar names if none."""
-    plain = {_plain(known): exercise for known, exercise in all_exercises().items()}
-    if _plain(name) in plain:
-        return plain[_plain(name)]
-    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(_plain(name), plain)}")
+    known = {plain(one): exercise for one, exercise in all_exercises().items()}
+    if plain(name) in known:
+        return known[plain(name)]
+    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(plain(name), known)}")
 
 
 def chosen(word):
     """The exercises that a word stands for: the number of a notebook, the title of a chapter or a name."""
     known = list(chapters(all_exercises().values()))
     for title, _, here in known:
-        if _plain(word) == _plain(title):
+        if plain(word) == plain(title):
             return here
     if word.isdecimal():
         here = [exercise for _, notebook, here in known if notebook == word.zfill(2) for exercise in here]
@@ -146,5 +146,6 @@ def _did_you_mean(word, known):
     return f"; did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
 
 
-def _plain(name):
+def plain(name):
+    """Equal for names that differ in case and underscores alone."""
     return name.lower().replace("_", "").replace("-", "")

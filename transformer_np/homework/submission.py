@@ -7,7 +7,7 @@ import sys
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from .magics import NeedsIPython
 from .path import all_exercises
 from .remarks import best, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
-from .swap import stand_in
+from .swap import rebound, stand_in
 
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
@@ -36,9 +36,8 @@ class LoadError(Exception):
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        text = f"{crash.kind}: {crash.text}" if crash.text else crash.kind
         how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
-        super().__init__(f"{path} {how}. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
+        super().__init__(f"{path} {how}. {crash.told}")
 
 
 @dataclass(frozen=True)
@@ -261,9 +260,8 @@ class Checks:
 
     def remarks(self, names):
         """The remarks on the submission, as `grade` makes them. names: of the exercises of the course"""
-        definitions = {name: list(self.of(name).definitions) for name in names}
-        of, submission = remarks_on, self.submission
-        return [*submission.skipped, *of(submission.survey, submission.crashes, definitions, names)]
+        definitions, of = {name: self.of(name).definitions for name in names}, self.submission
+        return [*of.skipped, *remarks_on(of.survey, of.crashes, definitions, names)]
 
     def _check(self, exercise):
         name, definitions = exercise.name, self.submission.definitions.get(exercise.name, ())
@@ -365,21 +363,10 @@ def _has_parameters(answer, reference):
 def library_instead(submission, names):
     """Inside the block, the student's code calls the library's functions instead of its own answers with these names.
     Yields the set of the names called so far."""
-    called, exercises = set(), all_exercises()
-    instead = {}
-    for name in names:
-        known = stand_in(exercises[name], exercises[name].reference, lambda name=name: called.add(name))
-        instead |= {id(one.value): known for one in submission.definitions[name]}
-    places = [
-        (vars(module), attribute, value)
-        for module in submission.modules
-        for attribute, value in vars(module).items()
-        if id(value) in instead
-    ]
-    for namespace, attribute, value in places:
-        namespace[attribute] = instead[id(value)]
-    try:
+    called, pairs = set(), []
+    for exercise in map(all_exercises().get, names):
+        for one in submission.definitions[exercise.name]:
+            known = stand_in(exercise, exercise.reference, partial(called.add, exercise.name))
+            pairs.append((one.value, known))
+    with rebound(pairs, lambda: map(vars, submission.modules)):
         yield called
-    finally:
-        for namespace, attribute, value in places:
-            namespace[attribute] = value
