@@ -90,14 +90,7 @@ AXES_OF_THE_MEANS = SHEET["axes of the means"]
 
 def of_vector(name, summand, formula, letter):
     """The mistakes that the gradients of γ and β share."""
-    return f"""
-- {name} not summed:  {summand}.sum(axis=rows) -> {summand}
-  {name} is not summed over the rows: {letter} is one vector of D numbers that met every row, so its gradient, Σ
-  {formula}, is summed over all axes but the last and has the shape (D,).
-- {name} summed over the first two axes:  {summand}.sum(axis=rows) -> {summand}.sum(axis=(0, 1))
-  {name} is always summed over the axes 0 and 1, which is right for (B, T, D) only. The sum runs over all axes but the
-  last, however many there are.
-"""
+    return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
 
 
 EXERCISES = [
