@@ -66,6 +66,7 @@ def _eps(rng):
 
 def _make(answer, sizes, options):
     """The answer's block. An own class may do without an option: it is made without."""
+    options = {"dropout": 0.0, "norm_first": False, "eps": 1e-5, "rng": 0, "dtype": np.float64} | options
     options = {name: value for name, value in options.items() if takes(answer, name)}
     block = answer(*sizes, **options)
     if "dtype" not in options:
@@ -197,9 +198,7 @@ def add_norm_cases(rng):
     ]
 
 
-def drive_add_norm(
-    answer, x, dout, *, sublayer, values, second=False, norm_first=False, eps=1e-5, dropout=0.0
-):  # fmt: skip
+def drive_add_norm(answer, x, dout, *, sublayer, values, second=False, **options):
     around = {}
 
     def forward(block, x):
@@ -208,7 +207,6 @@ def drive_add_norm(
     def backward(block, dout):
         return block.backward(dout, around[id(block)].backward)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     rounds = _rounds(x, dout, second)
     y, dx, gradients = _run(answer, (x.shape[-1],), options, values, rounds, forward, backward, blocks.AddNorm)
     return y, dx, next(iter(around.values())).dw, gradients["norm.gamma"], gradients["norm.beta"]
@@ -296,10 +294,8 @@ def encoder_cases(rng):
     ]
 
 
-def drive_encoder(
-    answer, x, dout, mask=None, *, sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False
-):  # fmt: skip
-    if dropout and not takes(answer, "dropout"):
+def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, cache=False, **options):
+    if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
 
@@ -310,7 +306,6 @@ def drive_encoder(
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
         answer, sizes, options, values, _rounds(x, dout, second),
         forward, lambda block, dout: block.backward(dout), blocks.EncoderBlock,
@@ -373,10 +368,9 @@ def decoder_cases(rng):
 
 
 def drive_decoder(
-    answer, x, memory, dout, mask=None, memory_mask=None, *,
-    sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False,
-):  # fmt: skip
-    if dropout and not takes(answer, "dropout"):
+    answer, x, memory, dout, mask=None, memory_mask=None, *, sizes, values, second=False, cache=False, **options
+):
+    if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask, memory_mask)
 
@@ -389,7 +383,6 @@ def drive_decoder(
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(
         answer, sizes, options, values, _rounds(x, dout, second),
         forward, lambda block, dout: block.backward(dout), blocks.DecoderBlock,

@@ -56,14 +56,12 @@ def causal_conv1d(x, w, b=None, dilation=1):
 
 
 def conv_backward_cases(rng):
-    cases = []
     for forward in conv_cases(rng):
         if forward.label == "no bias":  # the backward does not know it
             continue
         x, w, _ = forward.arguments
         dy = rng.normal(size=(*x.shape[:2], w.shape[2]))
-        cases.append(Case(forward.label, (dy, x, w), forward.options, forward.sizes))
-    return cases
+        yield Case(forward.label, (dy, x, w), forward.options, forward.sizes)
 
 
 def causal_conv1d_backward(dy, x, w, dilation=1):

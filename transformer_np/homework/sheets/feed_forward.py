@@ -35,12 +35,10 @@ def feed_forward(x, w1, b1, w2, b2):
 
 
 def feed_forward_backward_cases(rng):
-    cases = []
     for case in feed_forward_cases(rng):
         x, w1, b1, w2, b2 = case.arguments
         _, hidden = F.feed_forward(x, w1, b1, w2, b2)
-        cases.append(Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes))
-    return cases
+        yield Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes)
 
 
 def feed_forward_backward(dy, x, hidden, w1, w2):

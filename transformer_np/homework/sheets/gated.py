@@ -50,12 +50,10 @@ def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
 
 
 def gated_backward_cases(rng):
-    cases = []
     for case in gated_cases(rng):
         x, *matrices = case.arguments
         y, gate, value = F.gated_feed_forward(*case.arguments, **case.options)
-        cases.append(replace(case, arguments=(rng.normal(size=y.shape), x, gate, value, *matrices)))
-    return cases
+        yield replace(case, arguments=(rng.normal(size=y.shape), x, gate, value, *matrices))
 
 
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):

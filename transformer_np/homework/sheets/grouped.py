@@ -12,7 +12,6 @@ SHEET = Sheet(__file__)
 def repeat_cases(rng, backward=False):
     sizes = draw_sizes(rng, "B G S K", least=3)
     repeats = int(rng.choice([n for n in (2, 3, 4, 5) if n != sizes["G"]]))
-    cases = []
     for label, changed, times in (
         ("", {}, repeats),
         ("as many repeats as groups", {}, sizes["G"]),
@@ -22,8 +21,7 @@ def repeat_cases(rng, backward=False):
         new = sizes | changed
         of_queries = {"B": new["B"], "H": new["G"] * times, "S": new["S"], "K": new["K"]}
         shape = of_queries if backward else new
-        cases.append(Case(label, (rng.normal(size=tuple(shape.values())), times), sizes=new | of_queries))
-    return cases
+        yield Case(label, (rng.normal(size=tuple(shape.values())), times), sizes=new | of_queries)
 
 
 def repeat_heads(x, repeats):

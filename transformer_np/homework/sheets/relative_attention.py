@@ -56,12 +56,10 @@ def relative_shift(x):
 
 
 def shift_backward_cases(rng):
-    cases = []
     for forward in shift_cases(rng):
         (x,) = forward.arguments
         dy = np.where(_present(*x.shape[-2:]), x, 0)  # hidden keys have the gradient 0
-        cases.append(Case(forward.label.replace("x of", "dy of"), (dy,), sizes=forward.sizes))
-    return cases
+        yield Case(forward.label.replace("x of", "dy of"), (dy,), sizes=forward.sizes)
 
 
 def relative_shift_backward(dy):
@@ -154,14 +152,12 @@ _IN_THE_SHIFT = re.sub(
 
 
 def relative_backward_cases(rng):
-    cases = []
     for forward in relative_cases(rng):
         if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         out, weights = F.relative_attention(*forward.arguments, **forward.options)
         arguments = rng.normal(size=out.shape), *forward.arguments, weights
-        cases.append(Case(forward.label, arguments, sizes=forward.sizes))
-    return cases
+        yield Case(forward.label, arguments, sizes=forward.sizes)
 
 
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):

@@ -92,11 +92,9 @@ def relative_position_bias(table, buckets):
 
 
 def bias_backward_cases(rng):
-    cases = []
     for label, sizes, buckets in bias_sizes(rng):
         dbias = rng.normal(size=(sizes["H"], *buckets.shape))
-        cases.append(Case(label, (dbias, buckets, sizes["R"]), sizes=sizes))
-    return cases
+        yield Case(label, (dbias, buckets, sizes["R"]), sizes=sizes)
 
 
 def relative_position_bias_backward(dbias, buckets, num_buckets):

@@ -39,13 +39,11 @@ def rms_norm(x, gamma, eps=1e-6):
 
 
 def rms_norm_backward_cases(rng):
-    cases = []
     for case in rms_norm_cases(rng):
         x, gamma = case.arguments
         _, x_hat, inv_rms = F.rms_norm(x, gamma, case.options.get("eps", 0.01))
         label = case.label.replace("eps=0.3", "a forward with eps=0.3")
-        cases.append(Case(label, (rng.normal(size=x.shape), x_hat, inv_rms, gamma), sizes=case.sizes))
-    return cases
+        yield Case(label, (rng.normal(size=x.shape), x_hat, inv_rms, gamma), sizes=case.sizes)
 
 
 def rms_norm_backward(dy, x_hat, inv_rms, gamma):

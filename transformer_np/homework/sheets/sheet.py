@@ -20,6 +20,7 @@ class Sheet:
     def exercise(self, reference, answer, cases, results, gradients=None, mistakes=None, **more):
         """The Exercise with these fields, `more` among them, and what chapters.toml says of it.
 
+        cases: as the exercise's, or a generator of them
         results: {name: axes}; gradients: the same of a class's further results, which are gradients
         mistakes: by default the section with the exercise's name; the hints are in "name: hints"
         """
@@ -27,7 +28,7 @@ class Sheet:
         found = [Result(*result) for result in results.items()]
         found += [Result(*result, gradient=True) for result in (gradients or {}).items()]
         return Exercise(
-            reference, tuple(found), cases, mistakes or self[name], answer,
+            reference, tuple(found), lambda rng: list(cases(rng)), mistakes or self[name], answer,
             hints=hints_of(self[f"{name}: hints"]), **of_path()[name], **more,
         )  # fmt: skip
 
