@@ -49,6 +49,11 @@ class Survey:
     course: dict = field(default_factory=dict)
     elsewhere: dict = field(default_factory=dict)
 
+    @property
+    def executed(self):
+        """{file: its pieces and the names that are skipped}, in the order of `load`."""
+        return {name: {"pieces": pieces, "skipped": self.skipped[name]} for name, pieces in self.load.items()}
+
 
 def survey(files):
     """The Survey of {name: bytes}. A lone file is executed whatever is in it. Raises NeedsIPython."""

@@ -30,7 +30,7 @@ class Deadline:
         late = when.astimezone(UTC) - self.due.astimezone(UTC)
         return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil((when - self.due) / _DAY))
 
-    def factor_after(self, days):
+    def factor(self, days):
         """The part of its points that a submission keeps which is so many days late, in 0 … 1."""
         if self.most_days is not None and days > self.most_days:
             return 0.0

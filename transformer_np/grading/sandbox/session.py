@@ -13,6 +13,7 @@ from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
+from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
 from ...homework.loading import MOST_TRIED
 from .bubblewrap import START_SECONDS
@@ -138,11 +139,11 @@ class Tried:
             self.more.setdefault(task.name, []).append(replies)
 
 
-def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
+def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
     """Try Python files, {name: bytes}, on the tasks, each in a process of its own; returns a Tried.
 
     keeper: starts the processes; None for one of its own
-    load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
+    known: the Survey of the files, which says what is executed; all of them by default
     Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
     order, is tried once more.
     The processes that hold more of the library come later: whatever they leave on the machine, such as the time of a
@@ -150,8 +151,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
-    whole = {"pieces": [{"cell": None, "code": None, "lines": {}, "own": [], "course": False}], "skipped": []}
-    load = dict.fromkeys(files, whole) if load is None else load
+    load = (known or as_they_are(files)).executed
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
     with nullcontext(keeper) if keeper else Keeper() as keeper:
         for task in sorted(tasks, key=lambda task: task.holds):
