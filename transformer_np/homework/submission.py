@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..support.intercept import methods
 from .answers import Survey, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
@@ -181,7 +182,8 @@ def _execute(name, path, pieces, skipped, names, limit):
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
         shown = (unseen(), unheard()) if in_notebook else ()
-        for context in (_same_folder(), safe_numpy(), _unchecked(), colab(), *shown):
+        without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
+        for context in (_same_folder(), safe_numpy(), without_check, colab(), *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
@@ -197,17 +199,6 @@ def _same_folder():
     finally:
         with suppress(FileNotFoundError):  # the code has removed it
             os.chdir(folder)
-
-
-@contextmanager
-def _unchecked():
-    """Inside the block, `check` in a student's file does nothing: the answers are checked when the file is loaded."""
-    homework = sys.modules[__package__]
-    before, homework.check = homework.check, unchecked
-    try:
-        yield
-    finally:
-        homework.check = before
 
 
 # --- checking --------------------------------------------------------------------------------------------------------

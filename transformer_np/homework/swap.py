@@ -9,7 +9,7 @@ from functools import partial, wraps
 
 import numpy as np
 
-from ..support.intercept import is_of_package, namespaces, rebind
+from ..support.intercept import is_of_package, methods, namespaces, rebind
 from .judging.attempt import attempt
 from .path import all_exercises
 
@@ -56,7 +56,7 @@ def using(answers):
         for name, answer in started.items():
             exercise, on_call = all_exercises()[name], partial(_count, swap.calls, name)
             if isinstance(answer, type):
-                undo.enter_context(_counted_methods(exercise, answer, on_call))
+                undo.enter_context(methods(answer, _counted_methods(exercise, answer, on_call)))
                 in_library.append((exercise.reference, answer))
             else:
                 in_library.append((exercise.reference, stand_in(exercise, answer, on_call)))
@@ -124,25 +124,10 @@ def _counted(answer, on_call):
     return called
 
 
-@contextmanager
 def _counted_methods(exercise, answer, on_call):
-    """Inside the block, count the calls of a class's methods to write, or its objects if it has no such methods."""
-    before = dict(vars(answer))
-    names = _methods(exercise, answer)
-    for name in names:
-        setattr(answer, name, _counted(getattr(answer, name), on_call))
-    try:
-        yield
-    finally:
-        for name in names:
-            if name in before:
-                setattr(answer, name, before[name])
-            else:  # inherited
-                delattr(answer, name)
-
-
-def _methods(exercise, answer):
-    return [name for name in exercise.parts if hasattr(answer, name)] or ["__init__"]
+    """{name: the method of a class, which counts its calls} of those to write, or of the constructor if it has none."""
+    names = [name for name in exercise.parts if hasattr(answer, name)] or ["__init__"]
+    return {name: _counted(getattr(answer, name), on_call) for name in names}
 
 
 def _namespaces(answers):
@@ -197,8 +182,7 @@ def _function_stand_in(exercise, answer, on_call):
 def _class_stand_in(exercise, answer, on_call):
     """A subclass that counts its calls."""
     body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
-    counted = {name: _counted(getattr(answer, name), on_call) for name in _methods(exercise, answer)}
-    return type(answer.__name__, (answer,), body | counted)
+    return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
 
 
 def one_mask(masks, dtype):
