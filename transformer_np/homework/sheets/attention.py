@@ -97,12 +97,6 @@ def masked(scores, mask):
     return scores + mask
 
 
-SCALE_MISTAKES = SHEET["scale mistakes"]
-
-
-MASK_MISTAKES = SHEET["mask mistakes"]
-
-
 def attention_scores(q, k, mask=None):
     scale = 1 / np.sqrt(q.shape[-1])
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -125,20 +119,20 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return out, weights
 
 
-ATTENTION_MISTAKES = SHEET["attention mistakes"] + SHEET["product mistakes"] + SHEET["attention mistakes 2"]
-ATTENTION_MISTAKES += amended(MASK_MISTAKES, instead=SHEET["attention mistakes instead"])
+ATTENTION_MISTAKES = SHEET["attention mistakes"]
+ATTENTION_MISTAKES += amended(SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"])
 ATTENTION_MISTAKES += SHEET["attention mistakes 3"]
 
 
 EXERCISES = [
     SHEET.exercise(
         F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True), {"scores": "... T S"},
-        mistakes=SCALE_MISTAKES + SHEET["product mistakes"] + SHEET["attention_scores"] + MASK_MISTAKES
+        mistakes=SHEET["attention_scores"]
         + "".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention, scaled_dot_product_attention,
         lambda rng: attention_cases(rng, only_scores=False), {"out": "... T K_v", "weights": "... T S"},
-        mistakes=SCALE_MISTAKES + SHEET["attention scales"] + ATTENTION_MISTAKES,
+        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES,
     ),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from ..notes import amended
-from .attention import LEADING, SCALE_MISTAKES, attention_inputs, some_hidden
+from .attention import LEADING, attention_inputs, some_hidden
 from .draws import only
 from .sheet import Sheet
 from .softmax import softmax_backward
@@ -51,16 +51,11 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv
 
 
-BACKWARD_SCALES = SHEET["scales"]
-
-SOFTMAX_BACKWARD_MISTAKES = SHEET["softmax backward"]
-BACKWARD_MISTAKES = SHEET["backward mistakes"] + SOFTMAX_BACKWARD_MISTAKES + SHEET["backward mistakes 2"]
-
-
 EXERCISES = [
     SHEET.exercise(
         F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward, attention_backward_cases,
         {"dq": "... T K", "dk": "... S K", "dv": "... S K_v"},
-        mistakes=amended(SCALE_MISTAKES, instead=SHEET["scales instead"]) + BACKWARD_SCALES + BACKWARD_MISTAKES,
+        mistakes=amended(SHEET["attention: scale mistakes"], instead=SHEET["scales instead"])
+        + SHEET["scales"] + SHEET["backward mistakes"],
     ),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, extended
 from ..rewriting import Mistakes
-from .greedy import START_AND_END, asked
+from .greedy import asked
 from .scripted import (
     MARGIN,
     as_array,
@@ -170,7 +170,7 @@ WITH_MARGINS = Mistakes(
 BEAM_SEARCH = SHEET.exercise(
     decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "B hypothesis number"},
     drive=drive_beam, view=ids_and_hypotheses,
-    mistakes=SHEET["beam_search"] + START_AND_END.replace("every log_probs", "log_probs"),
+    mistakes=SHEET["beam_search"] + SHEET["greedy: start and end"].replace("every log_probs", "log_probs"),
 )  # fmt: skip
 
 

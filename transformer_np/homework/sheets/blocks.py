@@ -441,7 +441,7 @@ EXERCISES = [
         blocks.AddNorm, AddNorm, add_norm_cases, {"y": "B T D"},
         drive=drive_add_norm, parts=("forward", "backward"),
         gradients={"dx": "B T D", "gradient of the sub-layer's weights": "D D", "dgamma": "D", "dbeta": "D"},
-        mistakes=SHEET["AddNorm"] + SHEET["path mistakes"] + SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
+        mistakes=SHEET["AddNorm"] + SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
     ),
     SHEET.exercise(
         blocks.EncoderBlock, EncoderBlock, encoder_cases, {"y": "B T D"},
@@ -458,7 +458,7 @@ EXERCISES = [
             "dout, self.feed_forward.backward",
         )
         + SHEET["EncoderBlock"] + SHEET["cleared"].replace("FIRST", "da = self") + SHEET["EncoderBlock 2"]
-        + SHEET["self attention mistakes"] + SHEET["EncoderBlock 3"] + SHEET["path mistakes"],
+        + SHEET["self attention mistakes"] + SHEET["EncoderBlock 3"],
     ),
     SHEET.exercise(
         blocks.DecoderBlock, DecoderBlock, decoder_cases, {"y": "B T D"},
@@ -481,7 +481,6 @@ EXERCISES = [
             "dout, self.feed_forward.backward",
         )
         + SHEET["DecoderBlock"] + SHEET["cleared"].replace("FIRST", "db = self") + SHEET["DecoderBlock 2"]
-        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention") + SHEET["DecoderBlock 3"]
-        + SHEET["path mistakes"],
+        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention") + SHEET["DecoderBlock 3"],
     ),
 ]  # fmt: skip

@@ -143,11 +143,7 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
     return merges
 
 
-LEARN = SHEET.exercise(
-    bpe.learn_merges, learn_merges, learn_cases, {"merges": "merge side"},
-    view=view_merges,
-    mistakes=SHEET["learn_merges"] + SHEET["merging"],
-)  # fmt: skip
+LEARN = SHEET.exercise(bpe.learn_merges, learn_merges, learn_cases, {"merges": "merge side"}, view=view_merges)
 
 # --- applying them ----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .draws import only
-from .linear import BIAS_MISTAKES, WEIGHT_MISTAKES, gradients, without_heads
+from .linear import gradients, without_heads
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -55,6 +55,5 @@ EXERCISES = [
     SHEET.exercise(
         F.feed_forward_backward, feed_forward_backward, feed_forward_backward_cases,
         {"dx": "... D", "dw1": "D F", "db1": "F", "dw2": "F D", "db2": "D"},
-        mistakes=SHEET["feed_forward_backward"] + BIAS_MISTAKES + WEIGHT_MISTAKES + SHEET["feed_forward_backward 2"],
     ),
 ]  # fmt: skip

@@ -115,11 +115,10 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 EXERCISES = [
     SHEET.exercise(
         F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"},
-        mistakes=SHEET["target mistakes"] + SHEET["cross_entropy"]
+        mistakes=SHEET["cross_entropy"]
         + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS) + SHEET["cross_entropy 2"],
     ),
     SHEET.exercise(
         F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases, {"dlogits": "... V"},
-        mistakes=SHEET["target mistakes"] + SHEET["cross_entropy_backward"],
     ),
 ]  # fmt: skip

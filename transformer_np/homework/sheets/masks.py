@@ -128,22 +128,12 @@ FINITE = ("100", "1000", "1e4", "1e5", "1e6", "1e8", "1e9", "1e10", "1e20", "1e3
 
 
 EXERCISES = [
-    SHEET.exercise(
-        M.causal_mask, causal_mask, causal_mask_cases, {"mask": "T S"},
-        mistakes=SHEET["causal_mask"] + SHEET["position mistakes"] + SHEET["form mistakes"],
-    ),
-    SHEET.exercise(
-        M.padding_mask, padding_mask, padding_mask_cases, {"mask": "B 1 1 S"},
-        mistakes=SHEET["padding_mask"] + SHEET["form mistakes"],
-    ),
-    SHEET.exercise(
-        M.window_mask, window_mask, window_mask_cases, {"mask": "T S"},
-        mistakes=SHEET["window_mask"] + SHEET["position mistakes"] + SHEET["form mistakes"],
-    ),
+    SHEET.exercise(M.causal_mask, causal_mask, causal_mask_cases, {"mask": "T S"}),
+    SHEET.exercise(M.padding_mask, padding_mask, padding_mask_cases, {"mask": "B 1 1 S"}),
+    SHEET.exercise(M.window_mask, window_mask, window_mask_cases, {"mask": "T S"}),
     SHEET.exercise(
         M.additive, additive, additive_cases, {"M": "..."},
-        mistakes=SHEET["additive"]
-        + "".join(SHEET["finite"].format(number=number) for number in ("1", *FINITE))
+        mistakes=SHEET["additive"] + "".join(SHEET["finite"].format(number=number) for number in ("1", *FINITE))
         + SHEET["additive 2"],
     ),
 ]  # fmt: skip

@@ -85,9 +85,6 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-AXES_OF_THE_MEANS = SHEET["axes of the means"]
-
-
 def of_vector(name, summand, formula, letter):
     """The mistakes that the gradients of γ and β share."""
     return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
@@ -101,7 +98,7 @@ EXERCISES = [
     SHEET.exercise(
         F.layer_norm_backward, layer_norm_backward, layer_norm_backward_cases,
         {"dx": "... D", "dgamma": "D", "dbeta": "D"},
-        mistakes=SHEET["layer_norm_backward"] + AXES_OF_THE_MEANS + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
+        mistakes=SHEET["layer_norm_backward"] + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
         + SHEET["layer_norm_backward 2"] + of_vector("dbeta", "dy", "dy", "β"),
     ),
 ]  # fmt: skip

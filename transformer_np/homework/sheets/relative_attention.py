@@ -8,11 +8,9 @@ from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from ..notes import amended
 from .attention import masked
-from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
-from .tiled_attention import MASK_MISTAKES, SCALE_MISTAKES
 
 SHEET = Sheet(__file__)
 
@@ -176,18 +174,14 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.relative_shift, relative_shift, shift_cases, {"y": "... T S"},
-        view=without_future,
-        mistakes=SHEET["shift mistakes"] + SHEET["relative_shift"],
-    ),
+    SHEET.exercise(F.relative_shift, relative_shift, shift_cases, {"y": "... T S"}, view=without_future),
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases, {"dx": "... T S"}),
     SHEET.exercise(
         F.relative_attention, relative_attention, relative_cases, {"out": "B H T K_v", "weights": "B H T S"},
-        mistakes=SHEET["relative_attention"] + SCALE_MISTAKES + SHEET["relative_attention 2"] + _IN_THE_SHIFT
+        mistakes=SHEET["relative_attention"] + _IN_THE_SHIFT
         + SHEET["relative_attention 3"]
         + amended(
-            MASK_MISTAKES,
+            SHEET["tiled_attention: mask mistakes"],
             without=(
                 "a tuple of masks does not work", "a tuple of masks used like one array", "masks of a tuple added up",
                 "only the first of several masks", "only the last of several masks",
@@ -203,7 +197,7 @@ EXERCISES = [
             "dposition_bias": "H K",
         },
         mistakes=SHEET["relative_attention_backward"]
-        + amended(BACKWARD_SCALES, without=["1/√d_k on dQ only", "1/√d_k on dK only"]) + SOFTMAX_BACKWARD_MISTAKES
+        + amended(SHEET["attention_backward: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"])
         + SHEET["relative_attention_backward 2"],
     ),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
-from .norm import AXES_OF_THE_MEANS, of_other_defaults, of_vector, random_rows
+from .norm import of_other_defaults, of_vector, random_rows
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -62,7 +62,7 @@ EXERCISES = [
     ),
     SHEET.exercise(
         F.rms_norm_backward, rms_norm_backward, rms_norm_backward_cases, {"dx": "... D", "dgamma": "D"},
-        mistakes=SHEET["rms_norm_backward"] + AXES_OF_THE_MEANS.replace("every ", "")
+        mistakes=SHEET["rms_norm_backward"] + SHEET["norm: axes of the means"].replace("every ", "")
         + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + SHEET["rms_norm_backward 2"],
     ),
 ]  # fmt: skip

@@ -94,14 +94,8 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"},
-        mistakes=SHEET["frequency mistakes"],
-    ),
-    SHEET.exercise(
-        F.rotary, rotary, rotary_cases, {"y": "... T K"},
-        mistakes=SHEET["turned otherwise"] + SHEET["rotary mistakes"],
-    ),
+    SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
+    SHEET.exercise(F.rotary, rotary, rotary_cases, {"y": "... T K"}),
     SHEET.exercise(
         F.rotary_backward, rotary_backward, rotary_cases, {"dx": "... T K"},
         mistakes=SHEET["rotary_backward"]

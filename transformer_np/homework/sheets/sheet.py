@@ -1,5 +1,6 @@
 """A sheet: a file with exercises of the library, the Markdown file beside it, and their lines in chapters.toml."""
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -9,13 +10,17 @@ from ..notes import hints_of, sections
 
 
 class Sheet:
-    """The notes beside a sheet: sheet["relu"] is a section of them, the text below a heading."""
+    """The notes beside a sheet: sheet["relu"] is a section of them, the text below a heading, and sheet["tanh: relu"]
+    one of another sheet. In a section, a line "= heading" stands for a section."""
 
     def __init__(self, file):
-        self.notes = sections(file)
+        self.file, self.notes = Path(file), sections(file)
 
     def __getitem__(self, heading):
-        return self.notes[heading]
+        if heading not in self.notes:
+            other, _, heading = heading.partition(": ")
+            return Sheet(self.file.with_stem(other))[heading]
+        return re.sub("^= (.+)$", lambda line: self[line[1]], self.notes[heading], flags=re.MULTILINE)
 
     def exercise(self, reference, answer, cases, results, gradients=None, mistakes=None, **more):
         """The Exercise with these fields, `more` among them, and what chapters.toml says of it.

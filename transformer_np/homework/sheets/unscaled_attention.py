@@ -8,7 +8,6 @@ from ... import functional as F
 from ..exercise import Case
 from ..notes import amended
 from .attention import ATTENTION_MISTAKES, attention_cases, masked, some_hidden
-from .attention_backward import BACKWARD_MISTAKES
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -95,7 +94,8 @@ EXERCISES = [
         {"dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dbias": "H T S"},
         mistakes=SHEET["unscaled_attention_backward"]
         + amended(
-            BACKWARD_MISTAKES, instead=SHEET["unscaled_attention_backward instead"],
+            SHEET["attention_backward: backward mistakes"],
+            instead=SHEET["unscaled_attention_backward instead"],
             without=("written for four axes only", "written for three axes only"),
         )
         + SHEET["unscaled_attention_backward 2"],

@@ -5,11 +5,9 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case
 from ..notes import amended
-from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
-from .tiled_attention import SCALE_MISTAKES
 
 SHEET = Sheet(__file__)
 
@@ -123,15 +121,12 @@ def spread(columns, T, behind, ahead):
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.window_attention, window_attention, window_cases, {"out": "... T K_v", "weights": "... T R"},
-        mistakes=SCALE_MISTAKES + SHEET["window_attention"],
-    ),
+    SHEET.exercise(F.window_attention, window_attention, window_cases, {"out": "... T K_v", "weights": "... T R"}),
     SHEET.exercise(
         F.window_attention_backward, window_attention_backward, window_backward_cases,
         {"dq": "... T K", "dk": "... T K", "dv": "... T K_v"},
-        mistakes=SHEET["window_attention_backward"] + BACKWARD_SCALES
-        + amended(SOFTMAX_BACKWARD_MISTAKES, instead=SHEET["window_attention_backward instead"])
+        mistakes=SHEET["window_attention_backward"]
+        + amended(SHEET["attention_backward: softmax backward"], instead=SHEET["window_attention_backward instead"])
         + SHEET["window_attention_backward 2"],
     ),
 ]  # fmt: skip
