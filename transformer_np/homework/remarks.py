@@ -63,8 +63,5 @@ def how(file):
 
 def best(verdicts):
     """The index of the verdict that counts: the first that is right, or else comes nearest."""
-    return max(range(len(verdicts)), key=lambda i: (_worth(verdicts[i]), -i))
-
-
-def _worth(verdict):
-    return verdict.passed, verdict.core, verdict.outcome != "not started", verdict.share
+    worth = [(one.passed, one.core, one.outcome != "not started", one.share) for one in verdicts]
+    return worth.index(max(worth))

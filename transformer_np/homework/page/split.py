@@ -118,13 +118,9 @@ def _blocks(text, names):
             block.owner = owner = defined[-1]
         if not (docstring and place == 0 and not block.binds):
             blocks.append(block)
-        if owner is not None and not _is_marked(lines, owner):
+        if owner is not None and not any(match and match[1] == owner for match in map(_COMMENT.fullmatch, lines)):
             owner = None  # without comment lines, only the definition is known to belong to the exercise
     return blocks
-
-
-def _is_marked(lines, name):
-    return any(match and match[1] == name for match in map(_COMMENT.fullmatch, lines))
 
 
 def _with_names(block, owner):
