@@ -155,7 +155,12 @@ def _bound(code):
 
 @cache
 def _loop():
-    """The event loop of all cells. It needs no sockets, which the walls refuse."""
+    """The event loop of all cells."""
+    return new_loop()
+
+
+def new_loop():
+    """An event loop that needs no sockets, which the walls refuse and a browser lacks."""
     import asyncio
 
     class Waiting:
