@@ -27,13 +27,14 @@ _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all
 @dataclass
 class Definition:
     """A value of an exercise's name. file, cell, line: where it gets it, the last two None if unknown; module: of the
-    file"""
+    file; kind: for the grader, which has no value, the type of one that cannot be called"""
 
     file: str
-    cell: int | None
-    line: int | None
+    cell: int | None = None
+    line: int | None = None
     value: object = None
     module: str = ""
+    kind: str = ""
 
 
 def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit)):

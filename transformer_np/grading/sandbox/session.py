@@ -15,7 +15,7 @@ from types import FunctionType
 
 from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
-from ...homework.loading import MOST_TRIED
+from ...homework.loading import MOST_TRIED, Definition
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
@@ -100,22 +100,12 @@ class Reply:
     content: tuple = ()
 
 
-@dataclass(frozen=True)
-class Found:
-    """A definition. file, cell, line: where it is; kind: its type if it cannot be called, or """ ""
-
-    file: str
-    cell: int | None = None
-    line: int | None = None
-    kind: str = ""
-
-
 @dataclass
 class Tried:
     """The results of a submission.
 
     replies: {name of an exercise: a Reply for every case}, of the first of its definitions
-    more: {name: [replies of a further definition, …]}; definitions: {name: a Found for each}
+    more: {name: [replies of a further definition, …]}; definitions: {name: [Definition, …]}
     called: {name of an exercise: functions of the library it tried to call}
     not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
     layers: the isolation that the system offered; spent: seconds of its processes
@@ -346,12 +336,12 @@ def _ending(code):
 
 
 def _found(said, files):
-    """The Found in a process's message."""
+    """The Definition in a process's message."""
     if not isinstance(said, list) or len(said) != 4 or said[0] not in list(files):
         raise _Lost("RuntimeError", DISTURBED)
     file, cell, line, kind = said
     numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
-    return Found(file, *numbers, one_line(kind, 60))
+    return Definition(file, *numbers, kind=one_line(kind, 60))
 
 
 def _strings(message, name, most=50):
