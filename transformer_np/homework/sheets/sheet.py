@@ -14,7 +14,8 @@ class Sheet:
     one of another sheet. In a section, a line "= heading" stands for a section."""
 
     def __init__(self, file):
-        self.file, self.notes = Path(file), sections(file)
+        self.file = Path(file)
+        self.notes = sections(self.file)
 
     def __getitem__(self, heading):
         if heading not in self.notes:
