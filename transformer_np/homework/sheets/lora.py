@@ -4,6 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .linear import without_heads
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -12,7 +13,7 @@ SHEET = Sheet(__file__)
 def lora_cases(rng, backward=False):
     sizes = draw_sizes(rng, "B H T D_in D_out R", least=2)
     B, H, T, D_in, D_out, R = sizes.values()
-    plain = {letter: size for letter, size in sizes.items() if letter != "H"}
+    plain = without_heads(sizes)
     scale = float(rng.uniform(0.3, 0.7))
 
     def case(label, sizes, *rows, wide=R, out=D_out, **options):

@@ -5,18 +5,22 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
-from .draws import _weights
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
+
+
+def weights(rng, *shape):
+    """A random matrix that keeps the variance of what it multiplies."""
+    return rng.normal(size=shape) * shape[0] ** -0.5
 
 
 def rnn_cases(rng):
     sizes = draw_sizes(rng, "B T D_in D", least=3)
     B, T, D_in, D = sizes.values()
     x = rng.normal(size=(B, T, D_in))
-    w_x, w_h, b = _weights(rng, D_in, D), _weights(rng, D, D), rng.normal(size=D)
-    square = rng.normal(size=(B, T, D)), _weights(rng, D, D), w_h, b
+    w_x, w_h, b = weights(rng, D_in, D), weights(rng, D, D), rng.normal(size=D)
+    square = rng.normal(size=(B, T, D)), weights(rng, D, D), w_h, b
     return [
         Case("", (x, w_x, w_h, b), sizes=sizes),
         Case("no bias", (x, w_x, w_h), sizes=sizes),

@@ -10,7 +10,6 @@ from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
-_CHAPTER = "Today's Transformers"
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
 _UNKNOWN = {"rope_type": "turned", "factor": 4.0}
 
