@@ -112,7 +112,7 @@ transformer-np start work --path lecture --teacher    # the same with solutions,
 ```
 
 Each makes a folder with these sections, in the order of the lecture notes: attention (§4) before positions (§6). Cells
-of other sections that they need are in them, too. A minute is 150 words, 10 lines of code or one guess; an
+of other sections that they need are in them, too. A minute is 150 words or symbols of a formula, 10 lines of code or one guess; an
 exercise takes 5, 8 or 12 minutes by its difficulty.
 
 ## One lecture

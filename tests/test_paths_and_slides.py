@@ -43,10 +43,10 @@ def parts_of(name):
 
 def test_minutes_count_words_code_guesses_and_exercises():
     cells = [
-        ("markdown", "word " * 300 + "**Guess.** What?\n\n**Try it.** Do.", []),
+        ("markdown", "word " * 300 + "$$y_i = x^2$$\n\n**Guess.** What?\n\n**Try it.** Do.", []),
         ("code", "x = 1\n# no\n\ny = 2\n" * 5, []),
     ]
-    assert reading_minutes(cells) == pytest.approx(306 / 150 + 1 + 1, abs=0.02)
+    assert reading_minutes(cells) == pytest.approx((305 + 7) / 150 + 1 + 1)
     asked = [("markdown", "## Exercise 1 · Softmax\n\n## Exercise 2 · Count", []), ("code", 'check("softmax", f)', [])]
     assert exercise_minutes(cells, LEVELS) == 2
     assert exercise_minutes(asked, {"softmax": 3}) == 12 + 5 and exercise_minutes(asked, {}) == 10

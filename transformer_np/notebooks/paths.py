@@ -20,7 +20,7 @@ LECTURE = (
     ("03", ("1 ·", "4 ·")),
     ("01", ("3 ·", "4 ·")),
     ("04", ("1 ·", "5 ·")),
-    ("05", ("1 ·", "6 ·", "7 ·")),
+    ("05", ("1 ·", "6 ·")),
     ("07", ("Shifted", "Teacher", "Decoding", "Cross-attention")),
 )
 ALL = ("",)
@@ -34,6 +34,7 @@ PATHS = {"lecture": (LECTURE,), "lab": LAB}
 
 LEFT_OUT = "### From a section left out\n\nRun this: the sections below use it."
 
+_SYMBOL = re.compile(r"\\?[A-Za-z]+|\d+|[=+/^_-]")
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\(\w+\.ipynb\)")
 _TRAINS = re.compile(r"\b(\w+)\.(?:fit|train|backward|step)\(")
@@ -41,13 +42,15 @@ _CHECK = re.compile(r"\bcheck\(\s*\"(\w+)\"")
 
 
 def reading_minutes(cells):
-    """The minutes to read and run cells: 150 words or 10 lines of code a minute, and one for each guess."""
+    """The minutes to read and run cells: 150 words or symbols of formulas, or 10 lines of code a minute, and one for
+    each guess."""
     prose = _prose(cells)
     plain = re.sub(r"\$\$.*?\$\$|```.*?```|<details>.*?</details>", "", prose, flags=re.DOTALL)
     words = len(re.findall(r"[A-Za-z]{2,}", plain))
+    symbols = sum(len(_SYMBOL.findall(formula)) for formula in re.findall(r"\$\$.*?\$\$", prose, re.DOTALL))
     code = [line.strip() for kind, source, *_ in cells if kind == "code" for line in source.splitlines()]
     lines = sum(1 for line in code if line and not line.startswith("#"))
-    return words / 150 + lines / 10 + prose.count("**Guess")
+    return (words + symbols) / 150 + lines / 10 + prose.count("**Guess")
 
 
 def exercise_minutes(cells, difficulties):
