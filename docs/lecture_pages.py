@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from transformer_np.homework import all_exercises
 from transformer_np.lecture import (
     ANSWERED,
     DOCUMENTS,
@@ -112,8 +111,8 @@ transformer-np start work --path lecture --teacher    # the same with solutions,
 ```
 
 Each makes a folder with these sections, in the order of the lecture notes: attention (§4) before positions (§6). Cells
-of other sections that they need are in them, too. A minute is 150 words or symbols of a formula, 10 lines of code or one guess; an
-exercise takes 5, 8 or 12 minutes by its difficulty.
+of other sections that they need are in them, too. A minute is 150 words or symbols of a
+formula, 10 lines of code or one guess; an exercise takes 5, 8 or 12 minutes by its difficulty.
 
 ## One lecture
 
@@ -180,17 +179,15 @@ def coverage(statements):
 
 
 def paths():
-    texts_of = {number(text): text for text in texts()}
-    levels = {name: exercise.difficulty for name, exercise in all_exercises().items()}
     tables = {}
     for name in PATHS:
         lines = ["| session | notebook | sections | minutes |", "|---|---|---|---|"]
-        for part in path_notebooks(name, texts_of, students_cells, levels):
+        for part in path_notebooks(name, students_cells):
             sections = "; ".join(heading for heading, _ in part.times)
             lines.append(row(part.session, number(part.text), sections, round(part.minutes)))
         tables[name] = "\n".join(lines)
     whole = [students_cells(text) for text in texts()]
-    exercises = round(sum(exercise_minutes(cells, levels) for cells in whole))
+    exercises = round(sum(map(exercise_minutes, whole)))
     return PATHS_PAGE.format(whole=round(sum(map(reading_minutes, whole))), exercises=exercises, **tables)
 
 

@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..homework import all_exercises
+from .texts import number, texts
+
 SESSION_MINUTES = 90
 EXERCISE_MINUTES = {1: 5, 2: 8, 3: 12}  # by the difficulty of the function to write
 TRY_MINUTES = 2
@@ -53,25 +56,20 @@ def reading_minutes(cells):
     return (words + symbols) / 150 + lines / 10 + prose.count("**Guess")
 
 
-def exercise_minutes(cells, difficulties):
-    """The minutes for the exercises of cells: 5, 8 or 12 by their difficulty, 2 for each "Try it".
-
-    difficulties: {name of a function: 1, 2 or 3}; an exercise that asks for none of them counts as 1
-    """
-    prose = _prose(cells)
-    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)} & set(
-        difficulties
-    )
-    asked = [EXERCISE_MINUTES[difficulties[name]] for name in names]
+def exercise_minutes(cells):
+    """The minutes for the exercises of cells: 5, 8 or 12 by difficulty, 5 without one, and 2 for each "Try it"."""
+    prose, exercises = _prose(cells), all_exercises()
+    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)}
+    asked = [EXERCISE_MINUTES[exercises[name].difficulty] for name in names & exercises.keys()]
     headings = len(re.findall(r"^## Exercise(?!s)", prose, re.MULTILINE))
     bold = len(re.findall(r"\*\*Exercise[ .:]|\*\*(?:Write|Count|Compute) it", prose))
     other = max(headings, bold) - len(asked)
     return sum(asked) + max(0, other) * EXERCISE_MINUTES[1] + prose.count("**Try it") * TRY_MINUTES
 
 
-def minutes(cells, difficulties):
+def minutes(cells):
     """(reading, exercises), both to five minutes."""
-    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells, difficulties)))
+    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells)))
 
 
 def stated_minutes(cells):
@@ -165,18 +163,19 @@ class Part:
         return sum(spent for _, spent in self.times)
 
 
-def path_notebooks(name, texts, cells_of, difficulties):
+def path_notebooks(name, cells_of):
     """The parts of a path; the minutes of the exercises count in the lab only.
 
-    texts: {number: text file}; cells_of: a function of a text file that gives its cells as a reader sees them
+    cells_of: a function of a text file that gives its cells as a reader sees them
     """
-    made, sessions = [], PATHS[name]
+    made, sessions, files = [], PATHS[name], {number(text): text for text in texts()}
     for session, groups in enumerate(sessions, 1):
-        for place, (number, beginnings) in enumerate(groups, 1):
-            cells = cells_of(texts[number])
+        for place, (notebook, beginnings) in enumerate(groups, 1):
+            text = files[notebook]
+            cells = cells_of(text)
             kept = chosen(cells, beginnings)
             times = [
-                (heading, reading_minutes(inside) + exercise_minutes(inside, difficulties) * (name == "lab"))
+                (heading, reading_minutes(inside) + exercise_minutes(inside) * (name == "lab"))
                 for heading, _, inside in kept
             ]
             prefix, where = f"{place}", f"Part {place} of {len(groups)}"
@@ -189,5 +188,5 @@ def path_notebooks(name, texts, cells_of, difficulties):
             for _, first, inside in kept:
                 body += [("markdown", LEFT_OUT, []), *first] if first else []
                 body += [(kind, _LINK.sub(r"\1", source), tags) for kind, source, tags in inside]
-            made.append(Part(session, f"{prefix}_{texts[number].stem}.ipynb", texts[number], body, times))
+            made.append(Part(session, f"{prefix}_{text.stem}.ipynb", text, body, times))
     return made
