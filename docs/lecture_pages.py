@@ -116,6 +116,9 @@ formula, 10 lines of code or one guess; an exercise takes 5, 8 or 12 minutes by 
 
 ## One lecture
 
+Read aloud at 130 words a minute, with the formulas and the names in the code, a minute for each guess and the time that
+the cells run, these sections take 86 minutes (2026-11-28).
+
 {lecture}
 
 ## Four lab sessions
