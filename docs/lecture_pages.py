@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from transformer_np.homework import all_exercises
 from transformer_np.lecture import (
     ANSWERED,
     DOCUMENTS,
@@ -185,12 +186,12 @@ def paths():
     tables = {}
     for name in PATHS:
         lines = ["| session | notebook | sections | minutes |", "|---|---|---|---|"]
-        for part in path_notebooks(name, students_cells):
+        for part in path_notebooks(name, students_cells, all_exercises()):
             sections = "; ".join(heading for heading, _ in part.times)
             lines.append(row(part.session, number(part.text), sections, round(part.minutes)))
         tables[name] = "\n".join(lines)
     whole = [students_cells(text) for text in texts()]
-    exercises = round(sum(map(exercise_minutes, whole)))
+    exercises = round(sum(exercise_minutes(cells, all_exercises()) for cells in whole))
     return PATHS_PAGE.format(whole=round(sum(map(reading_minutes, whole))), exercises=exercises, **tables)
 
 

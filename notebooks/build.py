@@ -60,6 +60,7 @@ from pathlib import Path
 from outputs import pieces, text_difference
 from values import fields, is_claim, names_of
 
+from transformer_np.homework import all_exercises
 from transformer_np.notebooks.paths import minutes, stated_minutes
 from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, filled, number, read_cells, shown
 
@@ -400,7 +401,7 @@ def faults(notebook, size=0):
     if size >= MOST_BYTES:
         found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
     cells = [(cell.cell_type, cell.source, []) for cell in notebook.cells]
-    said, needed = stated_minutes(cells), minutes(cells)
+    said, needed = stated_minutes(cells), minutes(cells, all_exercises())
     if said not in (None, needed):
         found.append("it says {} minutes and {} for the exercises, but they take {} and {}".format(*said, *needed))
     tests = sum(len(_TEST.findall(cell.source)) for cell in notebook.cells if cell.cell_type == "code")

@@ -11,7 +11,7 @@ import pytest
 from shared import call
 from test_notebooks_as_used import run
 
-from transformer_np.homework import find
+from transformer_np.homework import all_exercises
 from transformer_np.notebooks.paths import (
     LAB,
     LECTURE,
@@ -29,11 +29,12 @@ from transformer_np.notebooks.slides import LINES, blocks, lines, slides
 from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
 
 ROOT = Path(__file__).parents[1]
+EXERCISES = all_exercises()
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
 def parts_of(name):
-    return path_notebooks(name, students_cells)
+    return path_notebooks(name, students_cells, EXERCISES)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -46,14 +47,15 @@ def test_minutes_count_words_code_guesses_and_exercises():
     ]
     assert reading_minutes(cells) == pytest.approx((305 + 7) / 150 + 1 + 1)
     asked = [("markdown", "## Exercise 1 · Softmax\n\n## Exercise 2 · Count", []), ("code", 'check("softmax", f)', [])]
-    assert exercise_minutes(cells) == 2
-    assert exercise_minutes(asked) == {1: 5, 2: 8, 3: 12}[find("softmax").difficulty] + 5
+    assert exercise_minutes(cells, EXERCISES) == 2
+    assert exercise_minutes(asked, {"softmax": types.SimpleNamespace(difficulty=3)}) == 12 + 5
+    assert exercise_minutes(asked, {}) == 10
 
 
 @each
 def test_a_notebook_states_its_minutes(text):
     cells = teachers_cells(text)
-    assert stated_minutes(cells) in (None, minutes(cells))
+    assert stated_minutes(cells) in (None, minutes(cells, EXERCISES))
 
 
 def test_the_table_of_the_readme_has_these_minutes():

@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..homework import all_exercises
 from .texts import number, texts
 
 SESSION_MINUTES = 90
@@ -56,9 +55,12 @@ def reading_minutes(cells):
     return (words + symbols) / 150 + lines / 10 + prose.count("**Guess")
 
 
-def exercise_minutes(cells):
-    """The minutes for the exercises of cells: 5, 8 or 12 by difficulty, 5 without one, and 2 for each "Try it"."""
-    prose, exercises = _prose(cells), all_exercises()
+def exercise_minutes(cells, exercises):
+    """The minutes for the exercises of cells: 5, 8 or 12 by difficulty, 5 without one, and 2 for each "Try it".
+
+    exercises: of the homework, {name: Exercise}
+    """
+    prose = _prose(cells)
     names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)}
     asked = [EXERCISE_MINUTES[exercises[name].difficulty] for name in names & exercises.keys()]
     headings = len(re.findall(r"^## Exercise(?!s)", prose, re.MULTILINE))
@@ -67,9 +69,9 @@ def exercise_minutes(cells):
     return sum(asked) + max(0, other) * EXERCISE_MINUTES[1] + prose.count("**Try it") * TRY_MINUTES
 
 
-def minutes(cells):
+def minutes(cells, exercises):
     """(reading, exercises), both to five minutes."""
-    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells)))
+    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells, exercises)))
 
 
 def stated_minutes(cells):
@@ -163,10 +165,11 @@ class Part:
         return sum(spent for _, spent in self.times)
 
 
-def path_notebooks(name, cells_of):
+def path_notebooks(name, cells_of, exercises):
     """The parts of a path; the minutes of the exercises count in the lab only.
 
     cells_of: a function of a text file that gives its cells as a reader sees them
+    exercises: of the homework, {name: Exercise}
     """
     made, sessions, files = [], PATHS[name], {number(text): text for text in texts()}
     for session, groups in enumerate(sessions, 1):
@@ -175,7 +178,7 @@ def path_notebooks(name, cells_of):
             cells = cells_of(text)
             kept = chosen(cells, beginnings)
             times = [
-                (heading, reading_minutes(inside) + exercise_minutes(inside) * (name == "lab"))
+                (heading, reading_minutes(inside) + exercise_minutes(inside, exercises) * (name == "lab"))
                 for heading, _, inside in kept
             ]
             prefix, where = f"{place}", f"Part {place} of {len(groups)}"
