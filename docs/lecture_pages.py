@@ -198,17 +198,13 @@ def paths():
 def main(arguments):
     statements = read_statements()
     pages = {"errata.md": errata(statements), "lecture-coverage.md": coverage(statements), "paths.md": paths()}
-    old = [name for name, text in pages.items() if not same(DOCS / name, text)]
+    old = [name for name, text in pages.items() if (DOCS / name).read_text(encoding="utf-8") != MADE + text]
     if "--check" in arguments:
         print(f"not current: {', '.join(old)}" if old else "current")
         return 1 if old else 0
     for name in old:
         (DOCS / name).write_text(MADE + pages[name], encoding="utf-8")
     return 0
-
-
-def same(path, text):
-    return path.exists() and path.read_text(encoding="utf-8") == MADE + text
 
 
 if __name__ == "__main__":
