@@ -134,15 +134,13 @@ def _loads(cells):
 
 def _stores(cells):
     found = set()
-    for cell in cells:
-        for node in ast.parse(cell[1]).body:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    found.add(inner.id)
-                elif isinstance(inner, ast.Import | ast.ImportFrom):
-                    found |= {(name.asname or name.name).partition(".")[0] for name in inner.names}
-                elif isinstance(inner, ast.FunctionDef | ast.ClassDef):
-                    found.add(inner.name)
+    for node in _nodes(cells):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
     return found
 
 
