@@ -8,9 +8,7 @@ from . import add_command, add_json, add_quiet, check_picture, print_json
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "complexity", run, "transformer-np complexity -o complexity.png --gradients gradients.png"
-    )
+    parser = add_command(subparsers, "complexity", run, "-o complexity.png --gradients gradients.png")
     parser.add_argument(
         "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"
     )

@@ -6,10 +6,8 @@ MOST = 5e11  # operations that are measured without being asked: some seconds
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "explain", run,
-        "transformer-np explain --layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024",
-    )  # fmt: skip
+    example = "--layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024"
+    parser = add_command(subparsers, "explain", run, example)
     add_model(
         parser, "folder of a run (default: a GPT of the sizes below)", "a pretrained BERT, GPT, Llama or T5",
         minilm=False,

@@ -362,9 +362,7 @@ def state(standing):
         return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {is_}"
     misconception = standing.verdict.misconception
     if standing.verdict.core:
-        return FAILED, "right for the lecture" + (
-            f", but: {misconception}" if misconception else ", but not in every case"
-        )
+        return FAILED, f"right for the lecture, but{f': {misconception}' if misconception else ' not in every case'}"
     return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
 
 

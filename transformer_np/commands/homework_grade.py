@@ -27,10 +27,8 @@ A course names the exercises that count and their points. --course-example print
 
 
 def add_grade_parser(subparsers):
-    parser = add_command(
-        subparsers, "grade", run, "transformer-np homework grade submissions --out grades.csv --course course.toml",
-        "grade a folder of submissions: one table, and one report per student",
-    )  # fmt: skip
+    summary = "grade a folder of submissions: one table, and one report per student"
+    parser = add_command(subparsers, "grade", run, "submissions --out grades.csv --course course.toml", summary)
     parser.description += _ABOUT + indent(EXAMPLE, "    ")
     add = parser.add_argument
     add("folder", nargs="?", metavar="FOLDER", help="the submissions: one file or folder per student")
@@ -42,11 +40,8 @@ def add_grade_parser(subparsers):
     help_text = "exercises and their points (default: every exercise, 1 point)"
     add("--course", "--rubric", metavar="FILE.toml", help=help_text)
     add("--course-example", "--rubric-example", action="store_true", help="print an example course and exit")
-    add(
-        "--roster",
-        metavar="FILE.csv",
-        help="the people of the course: a column id, and optionally name, path, submitted, deadline",
-    )
+    help_text = "the people of the course: a column id, and optionally name, path, submitted, deadline"
+    add("--roster", metavar="FILE.csv", help=help_text)
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")

@@ -15,14 +15,11 @@ def add_parser(subparsers):
     )
     pictures = parser.add_subparsers(metavar="PICTURE", required=True)
     for name, summary, example, flags, draw in PICTURES:
-        sub = add_command(pictures, name, run, f"transformer-np plot {name} {example} -o {name}.png", summary)
+        sub = add_command(pictures, name, run, f"{example} -o {name}.png", summary)
         sub.set_defaults(draw=draw, name=name)
         sub.add_argument("-o", "--out", metavar="FILE", help="the picture: .png, .svg or .pdf (default: it is opened)")
-        sub.add_argument(
-            "--slide",
-            metavar="TITLE",
-            help="a slide of 16:9 with this title in large type; of several products one slide each",
-        )
+        help_text = "a slide of 16:9 with this title in large type; of several products one slide each"
+        sub.add_argument("--slide", metavar="TITLE", help=help_text)
         for add in flags:
             add(sub)
 

@@ -18,7 +18,7 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "site", run, "transformer-np site --out site")
+    parser = add_command(subparsers, "site", run, "--out site")
     parser.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder for the site")
     add_pyodide(parser)
 

@@ -50,17 +50,10 @@ class Measured:
 def advice(measured):
     """The most important lines of advice for this run, at most MOST, and of those about the number of steps only one:
     they would contradict each other."""
-    if _well(measured):
-        steps = None
-    else:
-        steps = _overfitting(measured) or _little_learned(measured) or _still_falling(measured)
+    can_gain = _loss_kept(measured) > NOTHING if measured.right is None else measured.right < WELL
+    steps = can_gain and (_overfitting(measured) or _little_learned(measured) or _still_falling(measured))
     lines = [line for line in (steps, _unknown(measured), _longer(measured)) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
-
-
-def _well(measured):
-    """Whether unseen data are predicted so well that there is nothing to gain."""
-    return measured.right >= WELL if measured.right is not None else _loss_kept(measured) <= NOTHING
 
 
 def _loss_kept(measured):
@@ -172,18 +165,13 @@ def measure(run, sampled=False):
     if sampled and len(validation) > 1:  # the last one is of all the data: compare like with like
         latest = [(trainer.step, trainer.best.latest)] if trainer.best else []
         validation = validation[:-1] + latest
+    right = [share for name, share in run.measured.items() if any(what in name for what in ANSWERS)]
+    examples = len(setup.batches) if hasattr(setup.batches, "__len__") else None
     return Measured(
-        trainer.history.losses,
-        validation,
-        trainer.best.step if run.kept else trainer.step,
-        min((share for name, share in run.measured.items() if any(what in name for what in ANSWERS)), default=None),
-        len(setup.batches) if hasattr(setup.batches, "__len__") else None,
-        _baseline(setup, min(BATCHES, trainer.step)),
-        _share_unknown(run),
-        _longer_sources(run),
-        max(trainer.history.learning_rates, default=None),
-        vars(run.options),
-    )
+        trainer.history.losses, validation, trainer.best.step if run.kept else trainer.step, min(right, default=None),
+        examples, _baseline(setup, min(BATCHES, trainer.step)), _share_unknown(run), _longer_sources(run),
+        max(trainer.history.learning_rates, default=None), vars(run.options),
+    )  # fmt: skip
 
 
 def _baseline(setup, steps):

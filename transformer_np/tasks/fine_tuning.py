@@ -18,7 +18,7 @@ from ..models.layouts.gguf import located
 from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
-from .options import option, share
+from .options import option
 
 HEAD_STD = 0.02  # of a new head (Devlin et al. 2019, the published code)
 
@@ -42,11 +42,6 @@ def lora():
         "with --pretrained: all weights stay, and small matrices of this rank beside those of attention learn",
         "RANK",
     )
-
-
-def old_rate(default):
-    """The option with the factor of the learning rate of pretrained parameters."""
-    return share(default, "with --pretrained: the learning rate of pretrained layers, as a share of --lr")
 
 
 def check_options(options):
@@ -155,9 +150,6 @@ class _Plain:
 
     def encode(self, text):
         return self.tokenizer.encode(text, special=False)
-
-    def decode(self, ids):
-        return self.tokenizer.decode(ids)
 
 
 def _sum_of_frozen(model):

@@ -10,12 +10,11 @@ ATTENTION = (
         "a pretrained BERT or GPT",
     ),
     flag(
-        "--kind",
-        choices=("encoder", "decoder", "cross"),
+        "--kind", choices=("encoder", "decoder", "cross"),
         help="self-attention of the encoder or of the decoder, or cross-attention (default: cross)",
     ),
     number("--head", "one head of that layer, counted from 1", shown="all"),
-)
+)  # fmt: skip
 
 
 @picture(
@@ -68,17 +67,13 @@ def attention_weights(args):
     from ... import plots
     from ...data import LECTURE_SENTENCE
     from ...models import Bert
-    from ...tasks import classify, runs, text, translation
+    from ...tasks import load_trained
 
     if args.pretrained is None:
-        folder = args.model or runs.newest_run(translation.KIND)
+        trained = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
         sentence = LECTURE_SENTENCE if args.text is None else args.text
-        of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
-        trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
-        if trained is None:
-            translator = translation.Translator.load(folder)
-            return plots.translator_attention(translator, sentence, args.kind or "cross")
-        trained = trained.load(folder)
+        if trained.task.kind == "translate":
+            return plots.translator_attention(trained, sentence, args.kind or "cross")
         model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
         words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
     else:
@@ -110,9 +105,7 @@ def draw_model_view(args):
 
 
 @picture(
-    "matrices",
-    "the products of attention or LayerNorm as coloured grids with their numbers",
-    "five --product 4",
+    "matrices", "the products of attention or LayerNorm as coloured grids with their numbers", "five --product 4",
     flag(
         "example", nargs="?", choices=("five", "three", "eight", "norm"), default="five",
         help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",

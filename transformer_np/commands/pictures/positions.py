@@ -22,21 +22,17 @@ def draw_wavelengths(args):
 
 
 @picture(
-    "bias",
-    "the bias that each head of a trained T5 adds to the scores, by the distance between two words",
-    "--model runs/t5-1",
+    "bias", "the bias that each head of a trained T5 adds to the scores, by the distance between two words",
+    "--model runs/t5-1", number("--longest", "largest distance", 20),
     model("folder of the run (default: the newest T5 below this folder)", "folder of a pretrained T5", minilm=False),
-    number("--longest", "largest distance", 20),
-)
+)  # fmt: skip
 def draw_bias(args):
     from ... import plots
     from ...models import T5
-    from ...tasks import runs
-    from ...tasks.t5 import KIND, TextToText
+    from ...tasks import load_trained
 
-    if args.pretrained:
-        return plots.relative_bias(T5.from_pretrained(args.pretrained), args.longest)
-    return plots.relative_bias(TextToText.load(args.model or runs.newest_run(KIND)).model, args.longest)
+    model = T5.from_pretrained(args.pretrained) if args.pretrained else load_trained(args.model, "t5").model
+    return plots.relative_bias(model, args.longest)
 
 
 @picture(

@@ -29,12 +29,11 @@ def draw_steps(args):
     from ... import plots
     from ...data import LECTURE_SENTENCE
     from ...support.checks import check_at_least
-    from ...tasks import runs
-    from ...tasks.translation import KIND, Translator
+    from ...tasks import load_trained
 
     check_at_least("--candidates", args.candidates, 1)
-    translator = Translator.load(args.model or runs.newest_run(KIND))
-    return plots.decoding_steps(translator.steps(LECTURE_SENTENCE if args.text is None else args.text, args.candidates))
+    text = LECTURE_SENTENCE if args.text is None else args.text
+    return plots.decoding_steps(load_trained(args.model, "translate").steps(text, args.candidates))
 
 
 @picture(
@@ -46,10 +45,9 @@ def draw_sampling(args):
     import numpy as np
 
     from ... import plots
-    from ...tasks import runs
-    from ...tasks.text import KIND, TextGenerator
+    from ...tasks import load_trained
 
-    generator = TextGenerator.load(args.model or runs.newest_run(KIND))
+    generator = load_trained(args.model, "gpt")
     ids, tokenizer = generator.encode(args.text)[-generator.context :], generator.tokenizer
     with generator.model.evaluating():
         logits = generator.model(np.array([ids]))[0, -1]  # (V,)
