@@ -128,9 +128,8 @@ def _locked(path):
             file.seek(0)
             holder = file.readline(200).strip() or "another process"
             file.close()
-            raise FileExistsError(
-                f"{path.parent} is in use by {holder}: wait until it has finished, or choose another folder"
-            )
+            how = "wait until it has finished, or choose another folder"
+            raise FileExistsError(f"{path.parent} is in use by {holder}: {how}")
         with suppress(OSError):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 break
