@@ -16,9 +16,7 @@ TOLERANCE = 1e-6
 # How the backward of a function is called where the rule of `backward_of` does not say it
 IRREGULAR = {
     "embedding": lambda dy, ids, table: F.embedding_backward(dy, ids, len(table)),
-    "relative_position_bias": lambda dbias, table, buckets: F.relative_position_bias_backward(
-        dbias, buckets, len(table)
-    ),
+    "relative_position_bias": lambda dy, table, buckets: F.relative_position_bias_backward(dy, buckets, len(table)),
     "split_heads": lambda dout, x, num_heads: F.merge_heads(dout),
     "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
 }
@@ -255,6 +253,5 @@ def standard_checks(seed=0):
         targets[name] = model, *batch
         if name == "Bert":
             targets |= {f"Bert.{head}": (OutputOf(model, head), *batch) for head in ("classify", "mlm_logits")}
-    return {
-        name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()
-    }
+    how = {"rng": seed, "max_entries": 20}
+    return {name: (lambda given=given: check_gradients(*given, **how)) for name, given in targets.items()}

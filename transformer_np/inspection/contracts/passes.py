@@ -111,9 +111,8 @@ def wrong_gradient(entry, case):
     """A wrong gradient in words, with a guess at the mistake."""
     place = ", ".join(map(str, entry.index))
     ours, right = entry.analytic, entry.numeric
-    text = (
-        f"the gradient of {entry.name} is wrong at ({place}): backward gives {ours:.6g}, differences give {right:.6g}."
-    )
+    numbers = f"backward gives {ours:.6g}, differences give {right:.6g}"
+    text = f"the gradient of {entry.name} is wrong at ({place}): {numbers}."
     if not np.isfinite(ours):
         return f"{text} Look for a division by 0."
     if right == 0:
@@ -134,8 +133,6 @@ def wrong_gradient(entry, case):
         return f"{text} That is {ratio:g} times the right value."
     ids = [x for x in case.inputs if isinstance(x, np.ndarray) and x.dtype.kind in "iu"]
     if not is_input and any((x == entry.index[0]).sum() > 1 for x in ids):
-        return (
-            f"{text} The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once: "
-            "F.embedding_backward adds all."
-        )
+        several = f"The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once"
+        return f"{text} {several}: F.embedding_backward adds all."
     return text

@@ -100,13 +100,12 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         return _made(model, pair, own, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
     for weights in formats or FORMATS:
         most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
-        if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
-            size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
-            continue
-        made = _made(model, pair, own, weights)
-        size = len(made.page.encode())
-        if size <= most:
-            return made
+        size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
+        if size * 3 / 4 <= most:  # compressed, base64 is rarely shorter
+            made = _made(model, pair, own, weights)
+            size = len(made.page.encode())
+            if size <= most:
+                return made
     raise ValueError(
         f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
         f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
@@ -124,10 +123,8 @@ def _guessed(kind, tokenizer):
 def check_size(parameters, name):
     """Raise ValueError if a browser cannot hold a pretrained model with so many parameters."""
     if parameters > MOST_PARAMETERS["int8"]:
-        raise ValueError(
-            f"{name} has {parameters:,} parameters, and a page with the model in it holds at most "
-            f"{MOST_PARAMETERS['int8']:,}: use a smaller model"
-        )
+        most = f"a page with the model in it holds at most {MOST_PARAMETERS['int8']:,}: use a smaller model"
+        raise ValueError(f"{name} has {parameters:,} parameters, and {most}")
 
 
 def _made(model, tokenizers, own, weights):
@@ -180,19 +177,12 @@ def _page(model, tokenizers, own, weights):
     unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
     arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
     data = {
-        "kind": type(model).__name__,
-        "config": architecture(model),
-        "parameters": model.num_parameters(),
+        "kind": type(model).__name__, "config": architecture(model), "parameters": model.num_parameters(),
         "large": model.num_parameters() > LARGE,
         "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
-        **own,
-        "most": MOST_TOKENS,
-        "excluded": _excluded(model, tokenizers[0]),
-        "lessons": _lessons(model),
-        **texts(),
-        "shapes": [(name, *array.shape) for name, array in arrays.items()],
-        "format": weights,
-    }
+        **own, "most": MOST_TOKENS, "excluded": _excluded(model, tokenizers[0]), "lessons": _lessons(model), **texts(),
+        "shapes": [(name, *array.shape) for name, array in arrays.items()], "format": weights,
+    }  # fmt: skip
     numbers = packed(arrays.values(), weights)
     data["memory"] = _memory(data["parameters"], weights, sum(map(len, numbers.values())))
     return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data, numbers), data["memory"]

@@ -49,15 +49,9 @@ def assemble(title, body, styles, scripts, data, weights):
     script = '"use strict";\n(() => {\n' + "\n".join(map(_part, scripts)) + "})();\n"
     style = "\n".join(map(_part, styles))
     values = {
-        "title": title,
-        "body": _part(body),
-        "script": script,
-        "style": style,
-        "script_hash": _hash(script),
-        "style_hash": _hash(style),
-        "data": _json(data),
-        "weights": _json(weights),
-    }
+        "title": title, "body": _part(body), "script": script, "style": style, "script_hash": _hash(script),
+        "style_hash": _hash(style), "data": _json(data), "weights": _json(weights),
+    }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("frame.html"))
 
 
