@@ -55,9 +55,8 @@ def _clauses(label, things):
         for number, forms in enumerate((("is", "was"), ("are", "were")))
         for thing, be, predicate in product(things[number], forms, _predicates(label))
     ]
-    return being, [
-        (frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), _words()[label]["verbal"])
-    ]
+    doing = product((*things[0], *things[1]), _words()[label]["verbal"])
+    return being, [(frame.format(x=thing), thing) for thing, frame in doing]
 
 
 def _short(label):
@@ -154,10 +153,8 @@ def labels_of(split):
     for part in ("validation", "test"):
         unseen = sorted({label for _, label in getattr(split, part)} - set(labels))
         if unseen:
-            raise ValueError(
-                f"the {part} part has labels that no training text has: {', '.join(map(repr, unseen))}; "
-                "add more texts of each label"
-            )
+            shown = f"{', '.join(map(repr, unseen))}; add more texts of each label"
+            raise ValueError(f"the {part} part has labels that no training text has: {shown}")
     if len(labels) < 2:
         raise ValueError(f"all training texts have the label {labels[0]!r}: a classifier needs at least two labels")
     return labels

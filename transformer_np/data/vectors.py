@@ -160,16 +160,14 @@ def _binary_rows(path, data, V, D):
         place = f"{path}, word {number} at byte {position}"
         end = data.find(b" ", position)
         if end < 0 or end + 1 + size > len(data):
-            raise ValueError(
-                f"{place}: the file ends within this word, but the header says {V} words of {D} dimensions"
-            )
+            says = f"the header says {V} words of {D} dimensions"
+            raise ValueError(f"{place}: the file ends within this word, but {says}")
         word = _decoded(data[position:end], f"{place} (is the dimension in the header, {D}, right?)")
         position = end + 1 + size
         yield place, word, np.frombuffer(data[end + 1 : position], "<f4")
     if rest := data[position:].strip(b"\r\n"):
-        raise ValueError(
-            f"{path}, byte {position}: {len(rest)} bytes too many, the header says {V} words of {D} numbers"
-        )
+        says = f"the header says {V} words of {D} numbers"
+        raise ValueError(f"{path}, byte {position}: {len(rest)} bytes too many, {says}")
 
 
 def _decoded(word, place):
