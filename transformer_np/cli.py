@@ -152,9 +152,8 @@ def with_flags(message, args):
         return message
     flags = {action.dest: action.option_strings[-1] for action in args.parser._actions if action.option_strings}
     flags |= {name: flags[flag] for name, flag in ALSO.items() if flag in flags}
-    technical, words = (
-        "|".join(name for name in flags if ("_" in name) == joined) or "(?!)" for joined in (True, False)
-    )
+    both = ("|".join(name for name in flags if ("_" in name) == joined) for joined in (True, False))
+    technical, words = (names or "(?!)" for names in both)
     about = rf"\b(?<!model's )({technical})\b"  # what a trained model has is no flag of this command
     about += rf"|(?:^|(?<=but )|(?<=: )|(?<=only ))({words})(?= (?:must|may|needs?|is|are)\b)"
     about += rf"|(?<=needs )({words})(?=:)|\b({words})(?= = | \S+, not )"

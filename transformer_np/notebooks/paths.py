@@ -56,10 +56,8 @@ def exercise_minutes(cells, difficulties):
     difficulties: {name of a function: 1, 2 or 3}; an exercise that asks for none of them counts as 1
     """
     prose = _prose(cells)
-    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)} & set(
-        difficulties
-    )
-    asked = [EXERCISE_MINUTES[difficulties[name]] for name in names]
+    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)}
+    asked = [EXERCISE_MINUTES[difficulties[name]] for name in names & difficulties.keys()]
     headings = len(re.findall(r"^## Exercise(?!s)", prose, re.MULTILINE))
     bold = len(re.findall(r"\*\*Exercise[ .:]|\*\*(?:Write|Count|Compute) it", prose))
     other = max(headings, bold) - len(asked)

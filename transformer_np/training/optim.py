@@ -90,9 +90,8 @@ class Optimizer:
 
     def _check_own(self):
         if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
-            raise RuntimeError(
-                "a parameter was replaced after the optimizer was made (astype, another optimizer): make a new one"
-            )
+            how = "after the optimizer was made (astype, another optimizer)"
+            raise RuntimeError(f"a parameter was replaced {how}: make a new one")
 
     def zero_grad(self):
         self.grad[...] = 0
@@ -258,9 +257,8 @@ def clip_arrays(gradients, max_norm, total=None):
     """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) takes their sum
     of squares and returns the sum over all gradients."""
     check_number("max_norm", max_norm, "(0, ∞)")
-    if isinstance(gradients, str | np.ndarray) or not all(
-        isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients
-    ):
+    floats = (isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients)
+    if isinstance(gradients, str | np.ndarray) or not all(floats):
         raise TypeError(f"gradients must be a list of arrays of floats, got {short(gradients)}")
     # in blocks: one sum of millions of float32 loses digits, and would depend on the division of the gradients
     flat = (g.reshape(-1) for g in gradients)

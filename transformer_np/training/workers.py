@@ -62,10 +62,8 @@ class Workers(Team):
             self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
         fork = multiprocessing.get_context("fork")
         pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first process, end of the other)
-        processes = [
-            fork.Process(target=self._work, args=(rank, pipes, optimizer, body), daemon=True)
-            for rank in range(1, self.size)
-        ]
+        arguments = [(rank, pipes, optimizer, body) for rank in range(1, self.size)]
+        processes = [fork.Process(target=self._work, args=own, daemon=True) for own in arguments]
         try:
             with interrupts_blocked(STOP_SIGNALS):
                 for process in processes:
