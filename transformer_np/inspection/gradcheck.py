@@ -86,10 +86,8 @@ class GradientReport:
         lines = [f"{self.target}: {'right' if self.passed else 'WRONG'} (tolerance {self.tolerance:g})"]
         for entry in sorted(self.entries, key=lambda entry: -entry.error):
             place = ", ".join(map(str, entry.index))
-            lines.append(
-                f"  {entry.name:<{width}}  {entry.error:8.1e} at ({place}): "
-                f"backward {entry.analytic:.10g}, differences {entry.numeric:.10g}"
-            )
+            numbers = f"backward {entry.analytic:.10g}, differences {entry.numeric:.10g}"
+            lines.append(f"  {entry.name:<{width}}  {entry.error:8.1e} at ({place}): {numbers}")
         return "\n".join(lines)
 
 

@@ -29,10 +29,8 @@ def backward_returns_a_gradient_for_each_input(case):
     if floats and not gradients:
         yield "backward returned None. Return dx, the gradient of the loss with respect to x: is `return` missing?"
     elif len(gradients) != len(floats):
-        yield (
-            f"backward returned {len(gradients)} gradients for {len(floats)} arrays of floats. Return one for each, as "
-            "a tuple in the order of forward's arguments."
-        )
+        advice = "Return one for each, as a tuple in the order of forward's arguments."
+        yield f"backward returned {len(gradients)} gradients for {len(floats)} arrays of floats. {advice}"
     else:
         for (i, x), gradient in zip(floats.items(), gradients, strict=True):
             if np.shape(gradient) != x.shape:
@@ -93,10 +91,8 @@ def gradients_accumulate(case):
     for (name, parameter), (_, other) in zip(module.named_parameters(), once.named_parameters(), strict=True):
         if not near(parameter.grad - 3, other.grad, case.dtype):
             added = "overwrites" if near(parameter.grad, other.grad, case.dtype) else "does not simply add to"
-            yield (
-                f"backward {added} the gradient of {name}. Add to it, self.{name}.grad += …: a parameter that is used "
-                "twice gets both terms, and a step over several batches adds them up."
-            )
+            why = "a parameter that is used twice gets both terms, and a step over several batches adds them up"
+            yield f"backward {added} the gradient of {name}. Add to it, self.{name}.grad += …: {why}."
 
 
 def gradients_are_right(case):
