@@ -66,12 +66,10 @@ def _little_learned(measured):
     loss = _loss_kept(measured)
     if measured.baseline is None or loss < LITTLE * measured.baseline:
         return None
-    rate = measured.options.get("lr")
-    return (
-        f"little was learned: the validation loss is {loss:.2f}, and {measured.baseline:.2f} from the frequencies of "
-        f"the targets alone; try more --steps (now {measured.options['steps']:,}), or a different --lr"
-        + (f" (now {rate:g})" if rate else "")
-    )
+    rate, steps = measured.options.get("lr"), measured.options["steps"]
+    losses = f"the validation loss is {loss:.2f}, and {measured.baseline:.2f} from the frequencies of the targets alone"
+    way_on = f"try more --steps (now {steps:,}), or a different --lr" + (f" (now {rate:g})" if rate else "")
+    return f"little was learned: {losses}; {way_on}"
 
 
 def _overfitting(measured):
@@ -83,10 +81,8 @@ def _overfitting(measured):
     which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
     dropout = measured.options.get("dropout")
     how = "" if dropout is None else f" or a higher --dropout (now {dropout:g})"
-    return (
-        f"overfitting: since step {step:,} the validation loss has risen from {lowest:.2f} to {last:.2f} ({which}); "
-        f"more training data help{how}"
-    )
+    risen = f"since step {step:,} the validation loss has risen from {lowest:.2f} to {last:.2f} ({which})"
+    return f"overfitting: {risen}; more training data help{how}"
 
 
 def _still_falling(measured):
@@ -113,10 +109,8 @@ def _still_falling(measured):
     if fall < share:
         return None
     more = int(steps[-1]) * (2 if fall < FAST else 4)
-    return (
-        f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f}): train again with "
-        f"--steps {more}"
-    )
+    falls = f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f})"
+    return f"{falls}: train again with --steps {more}"
 
 
 def _stuck(measured):
@@ -130,29 +124,24 @@ def _stuck(measured):
         freer = [("lr", float(f"{measured.rate / 3:.1g}"))]  # sums of numbers are learned only so
     flags = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in freer)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
-    return (
-        f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: train with "
-        f"{flags}{' and with ' * bool(flags)}more data{data}"
-    )
+    way_on = f"train with {flags}{' and with ' * bool(flags)}more data{data}"
+    return f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: {way_on}"
 
 
 def _unknown(measured):
     if measured.unknown < UNKNOWN:
         return None
-    return (
-        f"{measured.unknown:.0%} of the tokens in unseen data are unknown, because they occur at most once in "
-        "training: more data, or smaller units (--tokens char), would make them known"
-    )
+    why = "because they occur at most once in training"
+    way_on = "more data, or smaller units (--tokens char), would make them known"
+    return f"{measured.unknown:.0%} of the tokens in unseen data are unknown, {why}: {way_on}"
 
 
 def _longer(measured):
     count, longest = measured.longer
     if not count:
         return None
-    return (
-        f"{count} unseen sources are longer than any in training (at most {longest} tokens): the model has not learned "
-        "these positions; train with long ones"
-    )
+    longer = f"{count} unseen sources are longer than any in training (at most {longest} tokens)"
+    return f"{longer}: the model has not learned these positions; train with long ones"
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------

@@ -258,12 +258,10 @@ class ClassifyTask(Task):
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
         rates = fine_tuning.rates(model, options) if options.pretrained else None
         adamw = partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix, rates=rates)
+        smoothing = options.label_smoothing or 0.0  # None in older runs
         return Setup(
-            model,
-            Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
-            optimizer_of(options, model, adamw),
-            _batches(train, options.batch_size, options.seed),
-            list(_batches(validation, 128).in_order()),
+            model, Classification(model, label_smoothing=smoothing), optimizer_of(options, model, adamw),
+            _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
@@ -271,9 +269,8 @@ class ClassifyTask(Task):
             + (f", which start from {options.init}" if options.init else "")
             + (fine_tuning.note(model, options) if options.pretrained else "")
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
-            header=fine_tuning.header(model, options) if options.pretrained else {},
-            facts=fine_tuning.facts(options),
-        )
+            header=fine_tuning.header(model, options) if options.pretrained else {}, facts=fine_tuning.facts(options),
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen texts whose label is the likeliest."""

@@ -37,11 +37,8 @@ def freeze():
 
 def lora():
     """The option with the rank of LoRA."""
-    return option(
-        None,
-        "with --pretrained: all weights stay, and small matrices of this rank beside those of attention learn",
-        "RANK",
-    )
+    text = "with --pretrained: all weights stay, and small matrices of this rank beside those of attention learn"
+    return option(None, text, "RANK")
 
 
 def check_options(options):
@@ -84,10 +81,8 @@ def _read(folder, kind, **changes):
     config = replace(model.config, **changes)
     with blank():
         changed = type(model)(config)
-    changed.load_state_dict(
-        {n: p.data for n, p in model.named_parameters() if n in dict(changed.named_parameters()) and not _is_new(n)},
-        strict=False,
-    )
+    known = {name for name, _ in changed.named_parameters() if not _is_new(name)}
+    changed.load_state_dict({n: p.data for n, p in model.named_parameters() if n in known}, strict=False)
     rng = np.random.default_rng(config.seed)
     for name, parameter in changed.named_parameters():
         if _is_new(name) and parameter.data.ndim > 1:

@@ -65,15 +65,13 @@ class MLMTask(Task):
             raise ValueError("the text is too short: its validation part has no token of the vocabulary")
         model = Bert(replace(config(options, len(tokenizer)), pooler=False))
         return Setup(
-            model,
-            MaskedLanguageModel(model),
+            model, MaskedLanguageModel(model),
             optimizer_of(options, model, partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix)),
             data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
-            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
-            schedule=falling_cosine(options),
+            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()), schedule=falling_cosine(options),
             note=f"{len(train):,} texts to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of the masked validation tokens that the model predicts as the likeliest."""

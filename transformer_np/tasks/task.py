@@ -307,10 +307,9 @@ def _what_the_rate_does(trainer, before, steps):
     if abs(new - last) <= CHANGED * max(new, last):
         return ""
     own = last if last > 0 else float(f"{max(trainer.history.learning_rates) / 10:.1g}")
-    return (
-        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has {steps:,} steps instead of "
-        f"{before:,}; --constant-lr {own:.2g} goes on with that rate instead"
-    )
+    why = f"because its schedule now has {steps:,} steps instead of {before:,}"
+    how = f"--constant-lr {own:.2g} goes on with that rate instead"
+    return f"the learning rate goes from {last:.2g} to {new:.2g}, {why}; {how}"
 
 
 def _which_weights(trainer):
@@ -319,10 +318,8 @@ def _which_weights(trainer):
     if best is None or best.step in (None, trainer.step):
         return ""
     since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it has not fallen further"
-    return (
-        f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} "
-        f"({best.loss:.4f} there, {best.latest:.4f} at step {trainer.step})"
-    )
+    losses = f"{best.loss:.4f} there, {best.latest:.4f} at step {trainer.step}"
+    return f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} ({losses})"
 
 
 def _sample(setup, every):

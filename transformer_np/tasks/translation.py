@@ -233,17 +233,15 @@ class TranslationTask(Task):
             embedding.frozen = True
             given += ", frozen"
         return Setup(
-            model,
-            TeacherForcing(model, options.label_smoothing),
+            model, TeacherForcing(model, options.label_smoothing),
             optimizer_of(options, model, partial(Adam, betas=(0.9, 0.98), eps=1e-9)),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
-            list(data.Seq2SeqBatches(validation, 128).in_order()),
-            schedule=_schedule(options),
+            list(data.Seq2SeqBatches(validation, 128).in_order()), schedule=_schedule(options),
             note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen pairs that are translated exactly."""

@@ -124,10 +124,8 @@ class Word2VecTask(Task):
         size = min(PIECE, -(-len(words) // 20))
         pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
         every = max(20, len(pieces) // MOST_PIECES)
-        return data.TextSplit(
-            "\n".join(piece for number, piece in enumerate(pieces, 1) if number % every),
-            "\n".join(pieces[every - 1 :: every]),
-        )
+        train = [piece for number, piece in enumerate(pieces, 1) if number % every]
+        return data.TextSplit("\n".join(train), "\n".join(pieces[every - 1 :: every]))
 
     def train_tokenizers(self, options, split):
         """The words of the training part, in lower case, without punctuation."""
