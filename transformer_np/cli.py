@@ -74,11 +74,8 @@ def build_parser(only=None, kind=None):
     """The parser of all commands. With `only`, just this command has its arguments, and the others have their names:
     to read a command's arguments takes as long as to load its part of the package. kind: the same for a kind of train
     """
-    parser = Parser(
-        prog="transformer-np",
-        description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
-        epilog="example: transformer-np lecture",
-    )
+    about = "The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures."
+    parser = Parser(prog="transformer-np", description=about, epilog="example: transformer-np lecture")
     parser.add_argument("--version", action="version", version=f"transformer-np {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():

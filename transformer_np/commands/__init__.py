@@ -38,11 +38,8 @@ def add_command(subparsers, name, run, example, summary=None):
     """Add a sub-command. Its help text ends with an example, the arguments after the name of the command. Without a
     summary it is one of COMMANDS."""
     summary = summary or COMMANDS[name]
-    how = {
-        "description": f"{summary[0].upper()}{summary[1:]}.",
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
-    parser = subparsers.add_parser(name, help=summary, **how)
+    about, how = f"{summary[0].upper()}{summary[1:]}.", argparse.RawDescriptionHelpFormatter
+    parser = subparsers.add_parser(name, help=summary, description=about, formatter_class=how)
     parser.epilog = f"example: {parser.prog} {example}".rstrip()
     parser.set_defaults(run=run, parser=parser)
     return parser

@@ -51,10 +51,8 @@ def _print(curves, gradients):
     print("\nGradient of the last output with respect to an input k positions before it, before any training:")
     for name, norms in gradients.items():
         far = len(norms) - 1
-        print(
-            f"  {name:<15} k = 1: {norms[1]:.1e}   k = {far // 2}: {norms[far // 2]:.1e}   k = {far}: {norms[far]:.1e}"
-            f"   times {complexity.factor_per_step(norms):.3f} each step"
-        )
+        at = "   ".join(f"k = {k}: {norms[k]:.1e}" for k in (1, far // 2, far))
+        print(f"  {name:<15} {at}   times {complexity.factor_per_step(norms):.3f} each step")
 
 
 def _as_json(curves, gradients):

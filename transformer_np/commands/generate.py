@@ -9,12 +9,8 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")
-    add_model(
-        parser,
-        "folder of the run (default: the newest below this folder)",
-        "a pretrained GPT or Llama: a folder, a .gguf file, or an installed package with one",
-        minilm=False,
-    )
+    pretrained = "a pretrained GPT or Llama: a folder, a .gguf file, or an installed package with one"
+    add_model(parser, "folder of the run (default: the newest below this folder)", pretrained, minilm=False)
     add("--chat", action="store_true", help="with --pretrained: TEXT is what you say to a model of conversations")
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
@@ -22,9 +18,8 @@ def add_parser(subparsers):
         help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1, or the folder's)",
     )  # fmt: skip
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens")
-    add(
-        "--top-p", type=float, metavar="P", help="draw only from the likeliest tokens that together reach probability P"
-    )
+    help_text = "draw only from the likeliest tokens that together reach probability P"
+    add("--top-p", type=float, metavar="P", help=help_text)
     add("--seed", type=int, default=0, metavar="N", help="seed of the random draws (default: 0)")
     add("--stop", metavar="TEXT", help="end the text before this occurs")
     add_json(parser, "one line per text, with its beginning, the whole text and unseen words,")

@@ -25,12 +25,9 @@ from .homework_teach import add_teaching_parsers
 
 
 def add_parser(subparsers):
-    parser = subparsers.add_parser(
-        "homework",
-        help=COMMANDS["homework"],
-        description="Reimplement the library's functions and get feedback on each mistake.",
-        epilog="example: transformer-np homework start work",
-    )
+    about = "Reimplement the library's functions and get feedback on each mistake."
+    example = "example: transformer-np homework start work"
+    parser = subparsers.add_parser("homework", help=COMMANDS["homework"], description=about, epilog=example)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
     summary = "create a file with the functions to write"

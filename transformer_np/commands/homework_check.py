@@ -335,15 +335,12 @@ def _print_json(args, course, checks, names):
     with redirect_stdout(sys.stderr):  # the answers' own output
         standings = [checks.of(name) for name in names]
     exercises = [
-        {
-            **verdict_as_dict(standing.verdict),
-            "waits for": list(standing.waits_for),
-            "graded": checks.submission.place(*standing.definitions[:1]) if standing.definitions else "",
-            "points": course.points.get(standing.exercise.name),
-            "extended": standing.exercise.name in course.extended,
-        }
-        for standing in standings
-    ]
+        verdict_as_dict(one.verdict) | {
+            "waits for": list(one.waits_for),
+            "graded": checks.submission.place(*one.definitions[:1]) if one.definitions else "",
+            "points": course.points.get(one.exercise.name), "extended": one.exercise.name in course.extended,
+        } for one in standings
+    ]  # fmt: skip
     right = sum(standing.passed for standing in standings)
     about = {"file": str(args.file), "title": course.title, "deadline": course.deadline, "seed": checks.seed}
     about["remarks"] = checks.remarks(names)

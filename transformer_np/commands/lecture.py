@@ -104,11 +104,9 @@ def _train_and_draw(out, figures, progress):
     draw("cross_attention_head", plots.attention(weights[layer, head], queries, keys, title))
 
     right = translation == LECTURE_TRANSLATION
-    lines = [
-        f"translator: {exact_match:.1%} of unseen sentences exactly right, including the lecture's: "
-        f"{'yes' if right else 'NO'}; saved in {out}",
-        f"pictures: {', '.join(path.name for path in drawn)} in {figures}",
-    ]
+    learned = f"{exact_match:.1%} of unseen sentences exactly right, including the lecture's"
+    lines = [f"translator: {learned}: {'yes' if right else 'NO'}; saved in {out}"]
+    lines.append(f"pictures: {', '.join(path.name for path in drawn)} in {figures}")
     return right and exact_match >= LEAST_EXACT_MATCH, lines
 
 
