@@ -126,16 +126,12 @@ def read_labelled(path):
     rows = read_columns(path, ("label", "text"), "a label, a tab and a text", "labelled texts", tabs=1)
     labels, texts = Counter(label for label, _ in rows), {text for _, text in rows}
     if len(texts) < len(labels):
-        raise ValueError(
-            f"{path}: the first column has {len(labels)} different entries and the second {len(texts)}, but the label "
-            "comes first, then a tab and the text: swap the columns"
-        )
+        found = f"the first column has {len(labels)} different entries and the second {len(texts)}"
+        raise ValueError(f"{path}: {found}, but the label comes first, then a tab and the text: swap the columns")
     (label, text), *others = rows
     if labels[label] == 1 < len(others) and min(labels[other] for other, _ in others) > 1 and _is_name(label, text):
-        raise ValueError(
-            f"{path}, line 1: no other line has the label {label!r}, so this seems to be a row with the names of the "
-            "columns: delete it, or add more texts with this label"
-        )
+        why = f"no other line has the label {label!r}, so this seems to be a row with the names of the columns"
+        raise ValueError(f"{path}, line 1: {why}: delete it, or add more texts with this label")
     return [(text, label) for label, text in rows]
 
 

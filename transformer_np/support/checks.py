@@ -155,10 +155,8 @@ def as_dout(dout, shape, dtype, name="dout"):
     """The gradient of a forward's output; ValueError unless it has the output's shape and dtype."""
     dout = as_float_array(dout, name)
     if dout.shape != tuple(shape) or dout.dtype != dtype:
-        raise ValueError(
-            f"{name} must have the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}; "
-            f"got {dout.shape} and {dout.dtype}"
-        )
+        right = f"the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}"
+        raise ValueError(f"{name} must have {right}; got {dout.shape} and {dout.dtype}")
     return dout
 
 

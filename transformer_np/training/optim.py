@@ -100,10 +100,9 @@ class Optimizer:
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
         if self._is_new_copy and not self.grad.any():
-            raise RuntimeError(
-                "this copied optimizer has parameters of its own, and no model gives them a gradient. Copy both "
-                "together, model, optimizer = copy.deepcopy((model, optimizer)), or make a new optimizer for the model"
-            )
+            both = "Copy both together, model, optimizer = copy.deepcopy((model, optimizer))"
+            what = "this copied optimizer has parameters of its own, and no model gives them a gradient"
+            raise RuntimeError(f"{what}. {both}, or make a new optimizer for the model")
         self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)

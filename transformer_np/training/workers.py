@@ -48,10 +48,8 @@ class Workers(Team):
         if not can_fork():
             raise ValueError(f"workers need a system that forks processes, {sys.platform} does not: use MPI instead")
         if blas_threads() is None:
-            raise ValueError(
-                "workers share the cores with the threads of NumPy's matrix library: pip install threadpoolctl, "
-                "or set OPENBLAS_NUM_THREADS=1 before Python starts"
-            )
+            how = "pip install threadpoolctl, or set OPENBLAS_NUM_THREADS=1 before Python starts"
+            raise ValueError(f"workers share the cores with the threads of NumPy's matrix library: {how}")
         return self
 
     def run(self, optimizer, body):

@@ -241,10 +241,8 @@ def _check_sizes(weights, config):
     """Raise ValueError if the configuration describes a larger model than the file holds, before names are listed and
     arrays are made."""
     if config.blocks * TENSORS_OF_A_BLOCK > len(weights.tensors):
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: missing most tensors of {config.blocks:,} layers, because it "
-            f"has only {len(weights.tensors):,}"
-        )
+        missing = f"most tensors of {config.blocks:,} layers, because it has only {len(weights.tensors):,}"
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: missing {missing}")
     stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
     config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
