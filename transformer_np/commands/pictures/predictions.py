@@ -10,8 +10,7 @@ from . import flag, number, picture
     "loss", "the loss and the learning rate of a training run", "runs/gpt-1",
     flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
-def draw_loss(args):
-    from ... import plots
+def draw_loss(args, plots):
     from ...tasks import TASKS, runs
     from ...training import History
 
@@ -25,8 +24,7 @@ def draw_loss(args):
     flag("--model", metavar="DIR", help="folder of the run (default: the newest translator)"),
     number("--candidates", "words shown at each step", 5),
 )  # fmt: skip
-def draw_steps(args):
-    from ... import plots
+def draw_steps(args, plots):
     from ...data import LECTURE_SENTENCE
     from ...support.checks import check_at_least
     from ...tasks import load_trained
@@ -41,10 +39,9 @@ def draw_steps(args):
     '--model runs/gpt-1 "The "', flag("text", metavar="TEXT", help="the beginning of a text"),
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
 )  # fmt: skip
-def draw_sampling(args):
+def draw_sampling(args, plots):
     import numpy as np
 
-    from ... import plots
     from ...tasks import load_trained
 
     generator = load_trained(args.model, "gpt")
@@ -60,8 +57,7 @@ def draw_sampling(args):
     number("--near", "also show the N nearest neighbours of each WORD", 0),
     number("--count", "how many words to show when no WORD is given", 60), add_vectors,
 )  # fmt: skip
-def draw_words(args):
-    from ... import plots
+def draw_words(args, plots):
     from ...support.checks import check_at_least
 
     check_at_least("--near", args.near, 0)
