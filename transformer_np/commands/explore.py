@@ -62,7 +62,8 @@ def run_page(args):
         say(f"{error}; here is the finished page of a translator")
         return finished_page()
     trained = load_trained(folder, *KINDS)
-    task, examples = trained.task(), some(unseen_texts(trained.task(), folder))
+    task, examples = trained.task(), unseen_texts(trained.task(), folder)
+    examples = examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES]  # evenly from all
     if task.kind == "translate":
         tokenizers = trained.src_tokenizer, trained.tgt_tokenizer
         reader, begin = tokenizers[0], LECTURE_SENTENCE
@@ -115,8 +116,3 @@ def unseen_texts(task, folder):
     except (OSError, ValueError):
         return []
     return [" ".join(words[:6]) for words in lines if len(words) > 6]
-
-
-def some(texts):
-    """At most EXAMPLES texts, evenly from all."""
-    return texts[:: max(1, len(texts) // EXAMPLES)][:EXAMPLES]
