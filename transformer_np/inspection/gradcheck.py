@@ -239,10 +239,8 @@ def standard_checks(seed=0):
 
     check_at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
-    targets = {}
-    for name in F.FUNCTIONS:
-        if backward_of(name):
-            targets[name] = (getattr(F, name), *samples.arguments_of(name, rng).values())
+    names = filter(backward_of, F.FUNCTIONS)
+    targets = {name: (getattr(F, name), *samples.arguments_of(name, rng).values()) for name in names}
     for name in filter(str.isidentifier, samples.LAYERS):  # one of each class, none of its variants
         layer, inputs = samples.layer_of(name, rng)
         targets[name] = layer, *inputs

@@ -263,9 +263,8 @@ def _before_norm(norm, d, biases, rows):
     if isinstance(norm, RMSNorm):
         return before * norm.kept("inv_rms")[0, rows], biases
     before -= before.mean(axis=-1, keepdims=True)  # Σ x̂ d = Σ x (d − mean d) / σ
-    return before * norm.kept("inv_std")[0, rows], biases + (
-        0.0 if norm.beta is None else float((d @ norm.beta.data).sum())
-    )
+    shift = 0.0 if norm.beta is None else float((d @ norm.beta.data).sum())
+    return before * norm.kept("inv_std")[0, rows], biases + shift
 
 
 @dataclass(frozen=True)

@@ -217,9 +217,8 @@ def probability_vector():
 
 def padding_is_hidden():
     model, tgt = _model(), np.array([[1, 5]])
-    return np.allclose(model(np.array([[4, 5, 2]]), tgt), model(np.array([[4, 5, 2, 0, 0]]), tgt)) and bool(
-        padding_mask(np.array([[4, 0]]), 0)[0, 0, 0, 1]
-    )
+    same = np.allclose(model(np.array([[4, 5, 2]]), tgt), model(np.array([[4, 5, 2, 0, 0]]), tgt))
+    return same and bool(padding_mask(np.array([[4, 0]]), 0)[0, 0, 0, 1])
 
 
 def _layers_to_reach(layer, n):
