@@ -13,9 +13,8 @@ def add_parser(subparsers):
     )  # fmt: skip
     add("--question", metavar="TEXT", help="with a BERT that finds answers: the question to answer from each text")
     add("--pair", action="store_true", help="texts in pairs: TEXT TEXT, or two with a tab between them on each line")
-    add_json(
-        parser, "one line per text, with its label, the probabilities, unknown and unseen words and tokens left out,"
-    )
+    given = "its label, the probabilities, unknown and unseen words and tokens left out"
+    add_json(parser, f"one line per text, with {given},")
 
 
 def run(args):

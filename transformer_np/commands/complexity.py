@@ -9,9 +9,8 @@ from . import add_command, add_json, add_quiet, check_picture, print_json
 
 def add_parser(subparsers):
     parser = add_command(subparsers, "complexity", run, "-o complexity.png --gradients gradients.png")
-    parser.add_argument(
-        "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"
-    )
+    help_text = "use fewer and smaller sizes: takes a few seconds, gives rough exponents"
+    parser.add_argument("--quick", action="store_true", help=help_text)
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
     parser.add_argument("--gradients", metavar="FILE", help="draw the gradient over the distance: .png, .svg or .pdf")
     add_quiet(parser)

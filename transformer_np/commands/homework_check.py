@@ -34,9 +34,8 @@ def found_file(path, required=True):
         return None
     if found:
         raise ValueError(f"name the file: {', '.join(map(str, found))}")
-    raise ValueError(
-        f"this folder contains no {FILE}: name the file, or create it with `transformer-np homework start .`"
-    )
+    how = "name the file, or create it with `transformer-np homework start .`"
+    raise ValueError(f"this folder contains no {FILE}: {how}")
 
 
 def load_submission(path, limit):
@@ -368,9 +367,8 @@ def state(standing):
 
 def add_choice(parser):
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--only", nargs="+", metavar="NAME", help="only these: names, or numbers of notebooks (--only 02,03,softmax)"
-    )
+    help_text = "only these: names, or numbers of notebooks (--only 02,03,softmax)"
+    which.add_argument("--only", nargs="+", metavar="NAME", help=help_text)
     which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
 
 

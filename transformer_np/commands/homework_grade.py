@@ -46,15 +46,12 @@ def add_grade_parser(subparsers):
     add("--assignment", default="", metavar="NAME", help=help_text)
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
-    add(
-        "--seconds", type=number_above_0, default=10.0, metavar="N",
-        help="time limit per exercise, without the time it waits for a processor (default: 10 s)",
-    )  # fmt: skip
-    add(
-        "--total-seconds", type=number_above_0, default=600.0, metavar="N",
-        help="time limit per submission, all exercises together (default: 600 s)",
-    )  # fmt: skip
-    add("--memory", type=number_above_0, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
+    for name, default, unit, text in (
+        ("--seconds", 10.0, "N", "time limit per exercise, without the time it waits for a processor (default: 10 s)"),
+        ("--total-seconds", 600.0, "N", "time limit per submission, all exercises together (default: 600 s)"),
+        ("--memory", 2.0, "GiB", "memory limit per submission (default: 2)"),
+    ):
+        add(name, type=number_above_0, default=default, metavar=unit, help=text)
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="submissions graded in parallel (default: auto, one per core)",

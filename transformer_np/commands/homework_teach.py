@@ -10,9 +10,8 @@ def add_teaching_parsers(subparsers):
     summary = "write a file with a small exercise that works, for you to change"
     new = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
     new.add_argument("name", metavar="NAME", help="the function that students write")
-    new.add_argument(
-        "--in", dest="folder", required=True, metavar="DIR", help="folder for the file; created if necessary"
-    )
+    folder = "folder for the file; created if necessary"
+    new.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
 
     verify = add_command(subparsers, "verify", run_verify, "my_exercises", "report the problems of your own exercises")
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")

@@ -5,14 +5,13 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from . import add_command, check_picture
+from . import COMMANDS, add_command, check_picture
 from .pictures import PICTURES, attention, models, parts, positions, predictions  # noqa: F401 (each adds its own)
 
 
 def add_parser(subparsers):
-    parser = subparsers.add_parser(
-        "plot", help="draw a picture", description="Draw a picture.", epilog="example: transformer-np plot pe -o pe.png"
-    )
+    example = "example: transformer-np plot pe -o pe.png"
+    parser = subparsers.add_parser("plot", help=COMMANDS["plot"], description="Draw a picture.", epilog=example)
     pictures = parser.add_subparsers(metavar="PICTURE", required=True)
     for name, summary, example, flags, draw in PICTURES:
         sub = add_command(pictures, name, run, f"{example} -o {name}.png", summary)

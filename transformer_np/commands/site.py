@@ -60,9 +60,8 @@ def _make(folder, out, settings):
     (contents / "homework.py").write_text(stub_file(all_exercises().values()), "utf-8")
     (contents / FILE).write_text(EMPTY, "utf-8")
     config = {"appName": "transformer_np", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
-    (folder / "jupyter-lite.json").write_text(
-        json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": config}), "utf-8"
-    )
+    settings = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
+    (folder / "jupyter-lite.json").write_text(json.dumps(settings), "utf-8")
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--contents", contents, "--output-dir", out]
     command += ["--apps", "lab", "--apps", "notebooks", "--apps", "tree", "--no-sourcemaps", "--no-libarchive"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

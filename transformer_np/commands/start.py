@@ -11,10 +11,8 @@ def add_parser(subparsers):
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
     help_text = "keep the solutions in the notebooks, and cut them into slides for `jupyter nbconvert --to slides`"
     parser.add_argument("--teacher", action="store_true", help=help_text)
-    help_text = (
-        "only the sections for one lecture of 90 minutes, or for four lab sessions of 90 minutes, in their order"
-    )
-    parser.add_argument("--path", choices=("lecture", "lab"), help=help_text)
+    path = "only the sections for one lecture of 90 minutes, or for four lab sessions of 90 minutes, in their order"
+    parser.add_argument("--path", choices=("lecture", "lab"), help=path)
 
 
 def run(args):
