@@ -91,9 +91,8 @@ class EncoderDecoder(Module):
         if not len(tgt_in) == len(memory) == len(src):
             raise ValueError(f"batch sizes differ: tgt_in {len(tgt_in)}, memory {len(memory)}, src {len(src)}")
         if np.shape(src) != memory.shape[:2]:
-            raise ValueError(
-                f"src of shape {np.shape(src)} does not fit memory of shape {memory.shape}: pass the src of this memory"
-            )
+            what = f"src of shape {np.shape(src)} does not fit memory of shape {memory.shape}"
+            raise ValueError(f"{what}: pass the src of this memory")
         start = ids.shape[1] - tgt_in.shape[1]
         mask = (causal_mask(tgt_in.shape[1], ids.shape[1]),)  # (T, S)
         if self.pads_target:

@@ -186,9 +186,8 @@ def read_bytes(path, expected="a file", most=LARGEST_TEXT):
 def check_downloaded(path, beginning):
     """Raise ValueError if the first bytes of a file are those of a Git LFS pointer, which stands for the real file."""
     if beginning.startswith(b"version https://git-lfs.github.com/spec/"):
-        raise ValueError(
-            f"{path} is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder, or download it again"
-        )
+        how = "run `git lfs pull` in its folder, or download it again"
+        raise ValueError(f"{path} is a Git LFS pointer, not the file itself: {how}")
 
 
 def read_json(path):

@@ -181,9 +181,8 @@ def _counted(objective, batches):
 
 def _sources(batch):
     """The arrays of ids that a model reads and writes in a batch of sentences; none for a text."""
-    return [getattr(batch, name) for name in ("src", "tgt_out") if hasattr(batch, name)] or (
-        [batch.ids] if hasattr(batch, "labels") else []
-    )
+    names = ("ids",) if hasattr(batch, "labels") else ("src", "tgt_out")
+    return [getattr(batch, name) for name in names if hasattr(batch, name)]
 
 
 def _ours(run):

@@ -30,9 +30,8 @@ def pretrained(of):
 
 def freeze():
     """The option with the number of frozen blocks."""
-    return option(
-        None, "with --pretrained: the embeddings and the first N blocks stay as they are (default: all learn)", least=0
-    )
+    text = "with --pretrained: the embeddings and the first N blocks stay as they are (default: all learn)"
+    return option(None, text, least=0)
 
 
 def lora():
@@ -47,9 +46,8 @@ def check_options(options):
         if getattr(options, name) is not None and options.pretrained is None:
             raise ValueError(f"{name} needs pretrained: a model that starts from scratch has nothing to keep")
     if options.pretrained is not None and options.optimizer == "muon":
-        raise ValueError(
-            "optimizer must be adamw with pretrained: Muon's steps would take the weights far away at once"
-        )
+        why = "Muon's steps would take the weights far away at once"
+        raise ValueError(f"optimizer must be adamw with pretrained: {why}")
 
 
 def start(options, kind, **changes):

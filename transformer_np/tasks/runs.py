@@ -134,9 +134,8 @@ def newest_run(*kinds, below="."):
                 continue
             found.append(checkpoint)
     if not found:
-        raise FileNotFoundError(
-            f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
-        )
+        how = f"train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
+        raise FileNotFoundError(f"no trained model found here: {how}")
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
 
 

@@ -193,9 +193,8 @@ class TextToText(Trained):
             outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
             return map(self.tokenizer.decode, outputs)
 
-        return share_exact(
-            [(self.encode(text)[0], target) for text, target in pairs], written, batch_size, config.pad_id
-        )
+        encoded = [(self.encode(text)[0], target) for text, target in pairs]
+        return share_exact(encoded, written, batch_size, config.pad_id)
 
     def evaluate(self, path):
         """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
