@@ -58,7 +58,9 @@ class ClassifyOptions(TaskOptions):
     )  # fmt: skip
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    old_rate: float = flag.share(0.1, "with --pretrained: the learning rate of pretrained layers, as a share of --lr")
+    old_rate: float = flag.option(
+        0.1, "with --pretrained: the learning rate of pretrained layers, as a share of --lr", interval="[0, 1]"
+    )
     tokens: str | None = flag.option(None, "the unit of text (default: word)", choices=("word", "char"))
     steps: int | None = flag.option(
         None, f"training steps; the learning rate falls until the last one {_defaults('steps')}"
