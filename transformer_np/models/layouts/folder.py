@@ -66,10 +66,8 @@ def load_pretrained(cls, folder, dtype=None):
     kind = model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if kind in layout.MODEL_TYPES), None)
     if layout is None:
-        raise ValueError(
-            f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: "
-            f"read it with {MODELS[kind].__name__}.from_pretrained"
-        )
+        how = f"read it with {MODELS[kind].__name__}.from_pretrained"
+        raise ValueError(f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: {how}")
     weights = _Weights(folder, layout, settings)
     try:
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
@@ -86,9 +84,8 @@ def load_pretrained(cls, folder, dtype=None):
         filled = [parameters[ours].data for ours in stored.parameters]
         _fill(filled, weights.tensors[name], stored)
         if not all(np.isfinite(piece).all() for array in filled for piece in _pieces(array)):
-            raise ValueError(
-                f"{weights.tensors[name].path}: {weights.in_file[name]} holds NaN or infinity: download it again"
-            )
+            where = f"{weights.tensors[name].path}: {weights.in_file[name]}"
+            raise ValueError(f"{where} holds NaN or infinity: download it again")
     model.pretrained_folder = folder
     return model.eval()
 
@@ -198,10 +195,8 @@ def model_type(folder, settings):
     """The model type in config.json; ValueError if this package has no such model."""
     found = settings.get("model_type")
     if not isinstance(found, str) or found not in MODELS:
-        raise ValueError(
-            f"{folder / CONFIG}: model_type is {found!r}, which is not supported; "
-            f"supported are {', '.join(sorted(MODELS))}"
-        )
+        known = ", ".join(sorted(MODELS))
+        raise ValueError(f"{folder / CONFIG}: model_type is {found!r}, which is not supported; supported are {known}")
     return found
 
 
@@ -246,10 +241,8 @@ def _check_sizes(weights, config):
     """Raise ValueError if the configuration describes a larger model than the file holds, before names are listed and
     arrays are made."""
     if config.blocks * TENSORS_OF_A_BLOCK > len(weights.tensors):
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: missing most tensors of {config.blocks:,} layers, because it "
-            f"has only {len(weights.tensors):,}"
-        )
+        missing = f"most tensors of {config.blocks:,} layers, because it has only {len(weights.tensors):,}"
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: missing {missing}")
     stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
     config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
@@ -258,9 +251,8 @@ def _check_names(weights, wanted, layout, config):
     """Raise ValueError for missing and unknown names; warn about weights of a task for which we have no head."""
     outside = layout.heads(config)
     prefixed = any(name.startswith(layout.PREFIX) for name in weights.in_file.values())
-    missing = [
-        layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
-    ]
+    prefixes = {True: layout.PREFIX, False: ""}
+    missing = [prefixes[prefixed and name not in outside] + name for name in wanted if name not in weights]
     duplicates = layout.COPIES if config.tie_embeddings else layout.ALWAYS
     duplicates = layout.duplicates(config) if hasattr(layout, "duplicates") else duplicates
     unexpected, ignored = [], {}  # ignored: {task: names}
@@ -273,9 +265,8 @@ def _check_names(weights, wanted, layout, config):
         raise ValueError(f"{weights.path} does not fit its {CONFIG}: {'; '.join(wrong)}")
     for task, names in ignored.items():
         instead = "" if "classes" not in task else "; `train classify --pretrained` puts a new classifier on a BERT"
-        warnings.warn(
-            f"{weights.path}: ignored {_listed(names)}: the model here has no head for {task}{instead}", stacklevel=4
-        )
+        ignored_names = f"{weights.path}: ignored {_listed(names)}"
+        warnings.warn(f"{ignored_names}: the model here has no head for {task}{instead}", stacklevel=4)
 
 
 def _check_shapes(weights, wanted, parameters):

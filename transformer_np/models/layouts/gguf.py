@@ -253,16 +253,12 @@ def _tokenizer(about):
         replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
         strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if blank else []
         back = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+        begin = [{"type": "Prepend", "prepend": "▁"}] if blank else []
         return {
-            **found,
-            "normalizer": {
-                "type": "Sequence",
-                "normalizers": [*([{"type": "Prepend", "prepend": "▁"}] if blank else []), replace],
-            },
-            "pre_tokenizer": None,
+            **found, "normalizer": {"type": "Sequence", "normalizers": [*begin, replace]}, "pre_tokenizer": None,
             "decoder": {"type": "Sequence", "decoders": [back, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
             "model": bpe,
-        }
+        }  # fmt: skip
     raise ValueError(f"its tokenizer is {model!r}, which is not supported; supported are gpt2 and llama")
 
 
