@@ -381,53 +381,6 @@ def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
     assert (code, out) == (2, "") and "pass a TEXT to continue: this model cannot begin with a new line" in err
 
 
-@pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_a_tied_weight_under_its_other_name(tmp_path, kind):
-    folder = write(tmp_path / "f", small(kind), bytewise())
-    before, path = load_any(folder).state_dict(), folder / "model.safetensors"
-    name = {"gpt": "transformer.wte.weight", "llama": "model.embed_tokens.weight"}[kind]
-    tensors = load_file(path)
-    save_file({"lm_head.weight" if n == name else n: values for n, values in tensors.items()}, path)
-    assert all(np.array_equal(values, before[n]) for n, values in load_any(folder).state_dict().items())
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
-    with pytest.raises(ValueError, match=f"missing {name}"):
-        load_any(folder)
-
-
-@pytest.mark.parametrize("name", ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"])
-def test_the_shared_table_of_a_t5_under_another_name(tmp_path, name):
-    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    tensors[name] = tensors.pop("shared.weight")
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = T5.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
-def test_an_untied_t5_has_one_table_for_both_sides(tmp_path):
-    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10, tie_embeddings=False)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    tensors |= {f"{side}.embed_tokens.weight": tensors["shared.weight"] for side in ("encoder", "decoder")}
-    del tensors["shared.weight"]
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = T5.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
-def test_a_masked_language_model_whose_table_is_stored_in_its_head(tmp_path):
-    model = randomised(Bert(BertConfig(16, 24, 12, 3, 2, 10)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    for ours, theirs in (("bert.embeddings.word_embeddings.weight", "weight"), ("cls.predictions.bias", "bias")):
-        tensors[f"cls.predictions.decoder.{theirs}"] = tensors.pop(ours)
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = Bert.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
 def test_a_t5_hides_no_token_of_a_text(tmp_path):
     """Its padding is the id 0, and so is the unknown token of this tokenizer."""
     model = T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=2, bos_id=1, pad_id=0))
