@@ -1,6 +1,8 @@
 """GGUF files, written here with llama.cpp's names and order of rows, beside the models that they hold."""
 
 import json
+import re
+import struct
 import warnings
 from dataclasses import asdict
 
@@ -232,34 +234,57 @@ def test_pieces_with_scores(tmp_path, rng):
     assert folder.tokenizer.decode(folder.read("abc é").ids) == "abc é"
 
 
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """The folder of a package a_model, which is installed and may not be imported."""
+    folder = tmp_path / "packages" / "a_model"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    return folder
+
+
 @WARNED
-def test_where_a_file_may_be(tmp_path, rng, monkeypatch, cache):
+def test_where_a_file_may_be(tmp_path, rng, package, monkeypatch, cache):
     model = llama(rng)
-    package = tmp_path / "packages" / "a_model"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
     file = written(package, model)
-    monkeypatch.syspath_prepend(str(package.parent))
     logits = model.eval()(IDS)
     for place in (file, str(file), package, "a_model"):
         np.testing.assert_array_equal(load_any(place)(IDS), logits)
     copy = tmp_path / "copy.gguf"
     copy.write_bytes(file.read_bytes())
-    (tmp_path / "link.gguf").hardlink_to(file)
-    for place in (copy, tmp_path / "link.gguf", file.rename(package / "renamed.gguf"), package):
+    (tmp_path / "LINK.GGUF").hardlink_to(file)
+    (tmp_path / "a folder.gguf").mkdir()
+    (tmp_path / "a folder.gguf" / "model (1).gguf").hardlink_to(file)
+    for place in (
+        copy,
+        tmp_path / "LINK.GGUF",
+        tmp_path / "a folder.gguf",
+        file.rename(package / "renamed.gguf"),
+        package,
+    ):
         np.testing.assert_array_equal(load_any(place)(IDS), logits)
     assert len(list(cache.iterdir())) == 1  # unpacked once
-    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it was read again"))
-    load_any(copy), load_any("a_model")
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
-    monkeypatch.syspath_prepend(str(package.parent))
+    with monkeypatch.context() as patched:
+        patched.setattr("hashlib.file_digest", lambda *_: pytest.fail("it was read again"))
+        load_any(copy), load_any("a_model")
     file = package / "renamed.gguf"
     written(package.parent, llama(rng)).replace(file)
     assert not np.array_equal(load_any("a_model")(IDS), logits) and len(list(cache.iterdir())) == 2
     (package / "other.gguf").write_bytes(b"")
     with pytest.raises(ValueError, match="has 2 GGUF files"):
         load_any(package)
+
+
+@WARNED
+def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsys):
+    model = llama(rng)
+    written(package, model)
+    out = tmp_path / "page.html"
+    assert call(capsys, "explore", "--pretrained", "a_model", "the them", "-o", out)[0] == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
+    assert (data["kind"], data["parameters"], data["text"]) == ("Llama", model.num_parameters(), "the them")
+    assert data["tokenizers"][0]["kind"] == "pretrained"
 
 
 @WARNED
@@ -296,6 +321,13 @@ def test_commands(tmp_path, rng, capsys, monkeypatch):
         ({"settings": {"llama.attention.head_count": 0}}, "damaged: a value has the wrong type"),
         ({"bos_token_id": 999}, "damaged: a value has the wrong type"),
         ({"tokens": None}, "damaged: 'tokenizer.ggml.tokens' is missing"),
+        (
+            {"tokens": [*WORDS, "more"]},
+            r"model\.gguf: model\.safetensors\.index\.json does not fit .* must have shape \(262, 6",
+        ),
+        ({"merges": ["t h", "x yz"]}, "model.gguf: the merges of its tokenizer do not fit its tokens"),
+        ({"settings": {"llama.embedding_length": 4 * 10**9}}, "has at least .* parameters, but the file has 9"),
+        ({"settings": {"llama.block_count": 10**9}}, "missing most tensors of 1,000,000,000 layers"),
     ],
 )
 def test_what_is_refused_by_name(tmp_path, rng, cache, more, message):
@@ -312,14 +344,21 @@ def test_other_models_and_damaged_files(tmp_path, rng, cache):
     with pytest.raises(ValueError, match=r"its tensor blk\.0\.ssm_in\.weight is not supported"):
         load_any(write(tmp_path / "b.gguf", "llama", config, {"blk.0.ssm_in.weight": np.ones((2, 2))}))
     whole = written(tmp_path, model).read_bytes()
-    for size in (0, 3, 30, 700, len(whole) // 2, len(whole) - 9):
-        damaged = tmp_path / f"{size}.gguf"
-        damaged.write_bytes(whole[:size])
+    place = whole.index(b"tokenizer.ggml.token_type") + len("tokenizer.ggml.token_type") + 8  # how many there are
+    nested = b"GGUF" + struct.pack("<IQQQcI", 3, 0, 1, 1, b"x", 9) + struct.pack("<IQ", 9, 1) * 3000
+    damage = [whole[:size] for size in (0, 3, 30, 700, len(whole) // 2, len(whole) - 9)]
+    for i, content in enumerate([*damage, whole[:place] + struct.pack("<Q", 1 << 60) + whole[place + 8 :], nested]):
+        damaged = tmp_path / f"{i}.gguf"
+        damaged.write_bytes(content)
         with pytest.raises(ValueError, match="damaged"):
             load_any(damaged)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         load_any(tmp_path / "none.gguf")
     assert list(cache.iterdir()) == []
+    cache.rmdir()
+    cache.write_text("")
+    with pytest.raises(OSError, match=r"cannot unpack .*model\.gguf into .* \(File exists\): set XDG_CACHE_HOME to a"):
+        load_any(tmp_path / "model.gguf")
 
 
 @WARNED

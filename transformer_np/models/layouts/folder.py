@@ -188,7 +188,7 @@ def read_settings(folder):
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model or a .gguf file")
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
     return read_json_object(folder / CONFIG)

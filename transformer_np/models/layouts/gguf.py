@@ -11,16 +11,18 @@ import os
 import re
 import shutil
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 import numpy as np
 
 from ...functional.rotary import rotary_frequencies
-from ...support.files import write_text
+from ...support.files import write_atomically, write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
-PLACES = "unpacked-from.txt"  # the places on the disk where this content was seen: device, inode, size, time
+FORMAT = 2  # of the folders in the cache: raised when the same file is unpacked into something else
+PLACES = f"unpacked-from-{FORMAT}.txt"  # where this content was seen on the disk: device, inode, size, time
 CONTROL, USER_DEFINED, BYTE = 3, 4, 6  # kinds of tokens in GGUF
 _BLOCK = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
@@ -74,9 +76,9 @@ def located(path):
 def gguf_file(path):
     """The GGUF file that a path names: itself, the only one in its folder or in an installed package; or None."""
     path = folder = Path(path)
-    if path.suffix == ".gguf":
+    if path.suffix.lower() == ".gguf" and not path.is_dir():
         return path
-    if str(path).isidentifier() and not os.path.exists(path):
+    if str(path).isidentifier() and not os.path.exists(path) and str(path) != "__main__":
         spec = importlib.util.find_spec(str(path))
         folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else path
     if not os.path.isdir(folder) or (folder / "config.json").exists():
@@ -102,11 +104,15 @@ def unpacked(file):
         if place in seen.read_text("utf-8"):
             return seen.parent
     with file.open("rb") as content:
-        key = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+        key = f"{hashlib.file_digest(content, 'sha256').hexdigest()[:12]}-{FORMAT}"
     folder = next(cache.glob(f"*-{key}"), cache / f"{file.stem}-{key}")  # a copy of the file has another name and place
     if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
+        except OSError as error:
+            how = "set XDG_CACHE_HOME to a folder that you may write"
+            raise OSError(f"cannot unpack {file} into {cache} ({error.strerror}): {how}") from None
         try:
             size = unpack(file, new)
             new.rename(folder)
@@ -116,13 +122,15 @@ def unpacked(file):
         finally:
             shutil.rmtree(new, ignore_errors=True)
         warnings.warn(f"{file} was unpacked into {folder} ({size >> 20} MiB), once", stacklevel=2)
-    with (folder / PLACES).open("a", encoding="utf-8") as places:
+    with suppress(OSError), (folder / PLACES).open("a", encoding="utf-8") as places:  # others' cache may be read only
         places.write(place)
     return folder
 
 
 def unpack(file, folder):
     """Write the model in a GGUF file into a folder in Hugging Face's layout, in float32  ->  bytes of its weights"""
+    from .folder import load_any  # which reads such files with this module
+
     try:
         from gguf import GGUFReader
     except ModuleNotFoundError:
@@ -156,6 +164,10 @@ def unpack(file, folder):
         raise ValueError(f"{file} is damaged: a value has the wrong type or size ({error})") from None
     for name, content in files.items():
         write_text(folder / name, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    try:
+        load_any(folder)
+    except ValueError as error:
+        raise ValueError(f"{file}: {str(error).replace(f'{folder}{os.sep}', '')}") from None
     return size
 
 
@@ -221,14 +233,15 @@ def _end_ids(about):
 def _write_weights(tensors, settings, folder):
     """Write the tensors in float32, in shards, with Hugging Face's names; returns their bytes."""
     from gguf.quants import dequantize
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save  # not save_file, whose error for a full disk is of its own kind
 
     names, places, shard, total = NAMES[settings["model_type"]], {}, {}, 0
 
     def flush():
         if shard:
             file = f"model-{len(set(places.values())):05}.safetensors"
-            save_file(shard, folder / file)
+            content = save(shard)
+            write_atomically(folder / file, lambda path: path.write_bytes(content))
             places.update(dict.fromkeys(shard, file))
             shard.clear()
 
@@ -283,6 +296,8 @@ def _tokenizer(about):
         if cut not in CUTS:
             raise ValueError(f"its tokenizer cuts texts as {cut!r}, which is not supported: {', '.join(CUTS)} are")
         merges = [merge.split(" ") for merge in about["tokenizer.ggml.merges"]]
+        if not all(len(pair) == 2 and vocab.keys() >= {*pair, "".join(pair)} for pair in merges):
+            raise ValueError("the merges of its tokenizer do not fit its tokens")
         bpe |= {"merges": merges, "byte_fallback": False, "ignore_merges": cut == "llama-bpe"}
         return {**found, "pre_tokenizer": CUTS[cut], "decoder": _BYTES, "model": bpe}
     if model == "llama":
