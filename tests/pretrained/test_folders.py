@@ -11,16 +11,19 @@ from safetensors.numpy import load_file, save_file
 from shared import call
 
 from transformer_np import cli
+from transformer_np.data import BOS, EOS
 from transformer_np.decoding import sampling_distribution
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
 from transformer_np.tasks import runs
+from transformer_np.tasks.mlm import MLMTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
 from transformer_np.tasks.t5 import TextToText
 from transformer_np.tasks.text import TextGenerator
+from transformer_np.training import load_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -441,6 +444,44 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
     ):
         code, _, err = call(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
         assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.long
+def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch):
+    from transformer_np import plots
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
+    train = [
+        "train",
+        "mlm",
+        "--text",
+        "text.txt",
+        "--steps",
+        "1",
+        "--layers",
+        "1",
+        "--d-model",
+        "8",
+        "--heads",
+        "2",
+        "-q",
+    ]
+    assert cli.main([*train, "--out", "run"]) == 0
+    model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
+    tokenizer = MLMTask().read("run")[2]["tokenizer"]
+    ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
+    logits, (loud, dog) = model.mlm_logits(np.array([ids]))[0, 2], tokenizer.encode("loud dog")
+    drawn = []
+    monkeypatch.setattr(plots, "contributions", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    asked = ("plot", "contributions", "a [MASK] barks", "--model", "run", "--target", "loud", "-o", "a.svg")
+    capsys.readouterr()
+    assert call(capsys, *asked) == call(capsys, *asked, "--other", "dog") == (0, "a.svg\n", "")
+    assert drawn[0][0].total == pytest.approx(logits[loud], abs=1e-5)
+    assert drawn[1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)
+    assert call(capsys, "plot", "attribution", "a [MASK] barks", "--model", "run", "-o", "b.svg") == (0, "b.svg\n", "")
+    code, _, err = call(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
+    assert code == 2 and "must have one [MASK], whose logits are split: it has 0" in err
 
 
 @pytest.mark.parametrize("layers", [10, 10**6, 10**18])
