@@ -7,43 +7,32 @@ import warnings
 
 import numpy as np
 import pytest
+from pretrained.test_folders import USUAL, wordpiece, write
 from safetensors.numpy import load_file
 from shared import assert_same, call
 
-from transformer_np.models import Bert
+from transformer_np.models import Bert, BertConfig
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, minilm_folder
-
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "dog", "bark", "##s", "the", "train", "is", "late", "cat"]
 
 
 @pytest.fixture
-def text_folder(folder_of):
+def text_folder(tmp_path):
     """A random BERT with a tokenizer that pads and truncates, as real ones do."""
-    library = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
-    vocabulary = {word: i for i, word in enumerate(WORDS)}
-    tokenizer = library.Tokenizer(library.models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = library.normalizers.Lowercase()
-    tokenizer.pre_tokenizer = library.pre_tokenizers.Whitespace()
-    tokenizer.decoder = library.decoders.WordPiece()
-    tokenizer.add_special_tokens(WORDS[:4])
-    tokenizer.post_processor = library.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
+    tokenizer = wordpiece()
+    tokenizer.add_special_tokens(USUAL[:4])
     tokenizer.enable_padding(length=8)
     tokenizer.enable_truncation(5)
-    folder = folder_of("bert_classifier")
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+    return write(tmp_path / "folder", Bert(BertConfig(len(USUAL), 9, 12, 3, 2, 10, num_classes=5)), tokenizer)
 
 
 def test_tokenizer(text_folder):
     tokenizer = PretrainedTokenizer(text_folder)
-    assert len(tokenizer) == 13
-    assert tokenizer.encode("A dog barks") == [2, 4, 5, 6, 7, 3]  # neither padded nor truncated
+    assert len(tokenizer) == len(USUAL)
+    assert tokenizer.encode("A dog barks") == [2, 4, 5, 7, 8, 3]  # neither padded nor truncated
     assert tokenizer.tokens("A dog barks zzz") == ["[CLS]", "a", "dog", "bark", "##s", "[UNK]", "[SEP]"]
     assert tokenizer.encode("A dog barks", max_tokens=4) == [2, 4, 5, 3]
-    assert tokenizer.encode("A dog barks") == [2, 4, 5, 6, 7, 3]
-    assert tokenizer.decode(np.array([2, 4, 5, 6, 7, 3])) == "a dog barks"
+    assert tokenizer.encode("A dog barks") == [2, 4, 5, 7, 8, 3]  # as before
+    assert tokenizer.decode(np.array([2, 4, 5, 7, 8, 3])) == "a dog barks"
     with pytest.raises(TypeError, match="text must be a string, got list"):
         tokenizer.encode(["a"])
 
@@ -61,14 +50,14 @@ def test_tokenizers_that_will_not_do(text_folder, tmp_path, monkeypatch):
 
 def test_sentences_in_a_batch_are_as_alone(text_folder):
     encoder = SentenceEncoder.load(text_folder)
-    sentences = ["a dog barks", "the train", "the train is late a a a a a a a", ""]
+    sentences = ["a dog barks", "in london", "in london not bad a a a a a a a", ""]
     vectors = encoder.encode(sentences)
     assert vectors.shape == (4, 12) and vectors.dtype == np.float32
     np.testing.assert_allclose((vectors**2).sum(axis=1), 1, atol=1e-6)
     for sentence, vector in zip(sentences, vectors, strict=True):
         np.testing.assert_allclose(encoder.encode([sentence])[0], vector, atol=1e-6)
     np.testing.assert_allclose(encoder.encode(sentences, batch_size=3), vectors, atol=1e-6)
-    hidden = encoder.model(np.array([[2, 8, 9, 3]])).astype(float)[0].mean(axis=0)
+    hidden = encoder.model(np.array([[2, 10, 11, 3]])).astype(float)[0].mean(axis=0)
     np.testing.assert_allclose(vectors[1], hidden / (hidden @ hidden) ** 0.5, atol=1e-6)
     assert abs(vectors[0] @ vectors[1]) < 0.99
     with pytest.raises(TypeError, match="put it into a list"):
@@ -82,11 +71,11 @@ def test_the_bound_of_the_sentence_settings(text_folder):
     (text_folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
     encoder = SentenceEncoder.load(text_folder)
     assert encoder.max_tokens == 6
-    np.testing.assert_array_equal(*encoder.encode(["a dog barks the train", "a dog barks"]))
+    np.testing.assert_array_equal(*encoder.encode(["a dog barks in london", "a dog barks"]))
 
 
 def test_embed(capsys, text_folder):
-    sentences = ["a dog barks", "the train is late " * 3, "a  dog\nbarks"]
+    sentences = ["a dog barks", "in london not bad " * 3, "a  dog\nbarks"]
     code, out, err = call(capsys, "embed", "--model", text_folder, *sentences)
     assert (code, err) == (0, "sentence 2 is too long for the model: its last 5 tokens are ignored\n")
     header, numbers, *rows = out.splitlines()
