@@ -18,7 +18,7 @@ from tempfile import mkdtemp
 import numpy as np
 
 from ...functional.rotary import rotary_frequencies
-from ...support.files import write_atomically, write_text
+from ...support.files import write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
 FORMAT = 2  # of the folders in the cache: raised when the same file is unpacked into something else
@@ -233,15 +233,18 @@ def _end_ids(about):
 def _write_weights(tensors, settings, folder):
     """Write the tensors in float32, in shards, with Hugging Face's names; returns their bytes."""
     from gguf.quants import dequantize
-    from safetensors.numpy import save  # not save_file, whose error for a full disk is of its own kind
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
 
     names, places, shard, total = NAMES[settings["model_type"]], {}, {}, 0
 
     def flush():
         if shard:
             file = f"model-{len(set(places.values())):05}.safetensors"
-            content = save(shard)
-            write_atomically(folder / file, lambda path: path.write_bytes(content))
+            try:
+                save_file(shard, folder / file)
+            except SafetensorError as error:  # the disk is full
+                raise OSError(f"cannot write {folder / file}: {error}") from None
             places.update(dict.fromkeys(shard, file))
             shard.clear()
 
