@@ -311,16 +311,10 @@ def _tokenizer(about):
         replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
         strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if blank else []
         back = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
-        return {
-            **found,
-            "normalizer": {
-                "type": "Sequence",
-                "normalizers": [*([{"type": "Prepend", "prepend": "▁"}] if blank else []), replace],
-            },
-            "pre_tokenizer": None,
-            "decoder": {"type": "Sequence", "decoders": [back, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
-            "model": bpe,
-        }
+        prepend = [{"type": "Prepend", "prepend": "▁"}] if blank else []
+        decoders = [back, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]
+        found["normalizer"] = {"type": "Sequence", "normalizers": [*prepend, replace]}
+        return {**found, "pre_tokenizer": None, "decoder": {"type": "Sequence", "decoders": decoders}, "model": bpe}
     raise ValueError(f"its tokenizer is {model!r}, which is not supported; supported are gpt2 and llama")
 
 
