@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -602,6 +603,16 @@ def test_a_float8_file(folder_of):
     ) as info:
         Llama.from_pretrained(folder)
     assert "\n" not in str(info.value)
+
+
+def test_sizes_in_a_file_ask_for_no_memory(folder_of):
+    folder = folder_of("llama", hidden_size=6 * 10**9, head_dim="left out")
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"a model of these sizes has at least .* parameters, but the file has"):
+        load_any(folder)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 << 20
 
 
 def test_missing_and_unexpected_tensors_are_named(folder_of):

@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +114,7 @@ def save_pretrained(model, folder, tokenizer=None):
     layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model) if hasattr(layout, "writable") else model
-    config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
+    config = model.config
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
         settings |= kept_settings(read_settings(origin))
