@@ -11,7 +11,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
-from .gguf import located
+from .gguf import gguf_file, unpacked
 from .layout import given
 from .weights import PIECE, WEIGHTS, check_kind, find_tensors
 
@@ -35,6 +35,16 @@ def register(cls):
     for layout in cls.layouts:
         for model_type in layout.MODEL_TYPES:
             MODELS.setdefault(model_type, cls)
+
+
+def located(path):
+    """The folder of a pretrained model: the path itself, or the folder that a GGUF file was unpacked into.
+
+    path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
+        package with one. The package is not imported.
+    """
+    file = gguf_file(path)
+    return Path(path) if file is None else unpacked(file, load_any)
 
 
 def load_any(folder, dtype=None):

@@ -63,16 +63,6 @@ CUTS = {  # {name in GGUF: how a text is cut before byte pairs are merged}
 }
 
 
-def located(path):
-    """The folder of a pretrained model: the path itself, or the folder that a GGUF file was unpacked into.
-
-    path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
-        package with one. The package is not imported.
-    """
-    file = gguf_file(path)
-    return Path(path) if file is None else unpacked(file)
-
-
 def gguf_file(path):
     """The GGUF file that a path names: itself, the only one in its folder or in an installed package; or None."""
     path = folder = Path(path)
@@ -89,8 +79,10 @@ def gguf_file(path):
     return found[0] if found else None
 
 
-def unpacked(file):
+def unpacked(file, read):
     """The folder with the content of a GGUF file, in the user's cache; made when it is first asked for.
+
+    read: a function of the folder, which raises ValueError for what is not the folder of a model
 
     Raises FileNotFoundError; ModuleNotFoundError without the gguf library; ValueError for a damaged file, and for a
     model, a quantization or a tokenizer that is not supported, by its name.
@@ -115,6 +107,7 @@ def unpacked(file):
             raise OSError(f"cannot unpack {file} into {cache} ({error.strerror}): {how}") from None
         try:
             size = unpack(file, new)
+            _check(file, new, read)
             new.rename(folder)
         except OSError:
             if not folder.is_dir():  # another process may have been faster
@@ -127,10 +120,16 @@ def unpacked(file):
     return folder
 
 
+def _check(file, folder, read):
+    """Raise a ValueError that names the file instead of its folder, if the folder cannot be read."""
+    try:
+        read(folder)
+    except ValueError as error:
+        raise ValueError(f"{file}: {str(error).replace(f'{folder}{os.sep}', '')}") from None
+
+
 def unpack(file, folder):
     """Write the model in a GGUF file into a folder in Hugging Face's layout, in float32  ->  bytes of its weights"""
-    from .folder import load_any  # which reads such files with this module
-
     try:
         from gguf import GGUFReader
     except ModuleNotFoundError:
@@ -164,10 +163,6 @@ def unpack(file, folder):
         raise ValueError(f"{file} is damaged: a value has the wrong type or size ({error})") from None
     for name, content in files.items():
         write_text(folder / name, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
-    try:
-        load_any(folder)
-    except ValueError as error:
-        raise ValueError(f"{file}: {str(error).replace(f'{folder}{os.sep}', '')}") from None
     return size
 
 
