@@ -351,7 +351,7 @@ def test_other_models_and_damaged_files(tmp_path, rng, cache):
         with pytest.raises(ValueError, match="damaged"):
             load_any(damaged)
     place = whole.index(b"tokenizer.ggml.token_type") + len("tokenizer.ggml.token_type") + 4
-    damaged.write_bytes(whole[:place] + struct.pack("<IQ", 0, 1 << 20) + whole[place + 12 :])  # so many bytes follow
+    damaged.write_bytes(whole[:place] + struct.pack("<IQ", 0, 1 << 20) + bytes(8))  # bytes, so many as are not there
     with pytest.raises(ValueError, match=r"damaged or not a GGUF file \(ValueError: it ends too early\)"):
         load_any(damaged)
     with pytest.raises(FileNotFoundError, match="there is no file"):
