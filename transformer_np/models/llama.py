@@ -68,7 +68,8 @@ class LlamaConfig(ModelConfig):
                 raise ValueError(f"{cut}: {needed}")
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
-        F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
+        # raises errors; of the beginning, because sizes in a file may ask for any amount of memory
+        F.rotary_frequencies(min(self.d_head, 1 << 16), self.rope_theta, self.rope_scaling)
 
 
 class Llama(DecoderOnly):

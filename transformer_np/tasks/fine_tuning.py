@@ -14,7 +14,7 @@ from ..data import Tokenizer
 from ..layers import add_lora, merge_lora
 from ..layers.initial import blank, normal
 from ..models.decoder_only import DecoderOnly
-from ..models.layouts.gguf import located
+from ..models.layouts.folder import located
 from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors

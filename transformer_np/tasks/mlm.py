@@ -7,6 +7,7 @@ from .. import data
 from ..models import Bert, BertConfig
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
+from . import runs
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
 
@@ -88,6 +89,20 @@ class MLMTask(Task):
 def config(options, vocab_size):
     """The BertConfig of the encoder that the options describe."""
     return BertConfig(vocab_size, max_len=options.max_len, **sizes(options))
+
+
+def asked_for_masked(folder):
+    """The id of <mask> in a run, its model and tokenizer, and the function from a text with [MASK] to the model's
+    arguments; the tokenizer gives the id for no text."""
+    _, options, tokenizers = MLMTask().read(folder)
+    tokenizer = tokenizers["tokenizer"]
+    mask = len(tokenizer) - 1
+
+    def read(text):
+        ids = [i for part in text.split("[MASK]") for i in (mask, *tokenizer.encode(part))][1:]
+        return [data.as_encoder_input(ids, options.max_len)]
+
+    return mask, runs.load_run_model(folder, tokenizers), tokenizer, read
 
 
 def _pieces(text, tokenizer, max_len):

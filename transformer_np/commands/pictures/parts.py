@@ -12,7 +12,7 @@ QUESTION = (
         "the text to classify",
     ),
     model(
-        "folder of a run: gpt, translate, t5 or classify (default: the newest GPT below this folder)",
+        "folder of a run: gpt, translate, t5, mlm or classify (default: the newest GPT below this folder)",
         "a pretrained GPT, Llama, BERT or T5", minilm=False,
     ),
     flag("--target", metavar="WORD", help="the token, with its blank: ' Paris', or class (default: the most likely)"),
@@ -66,7 +66,7 @@ class _Question:
     def __init__(self, args):
         from ...support.checks import short
 
-        self._answer, self._labels, self.text, self.position = None, None, short(args.text), -1
+        self._answer, self._labels, self._mask, self.text, self.position = None, None, None, short(args.text), -1
         found = self._run(args) if args.pretrained is None else self._pretrained(args)
         self.model, self._tokenizer, self._read = found
         if args.after is not None:
@@ -86,9 +86,13 @@ class _Question:
     def _run(self, args):
         """The model, the tokenizer of its words, the function that reads a text."""
         from ...data import BOS
-        from ...tasks import load_trained
+        from ...tasks import load_trained, mlm, runs
 
-        run = load_trained(args.model, "gpt", "translate", "t5", "classify", newest=["gpt"])
+        kinds = "gpt", "translate", "t5", "classify"
+        if args.model and runs.read_run(args.model, *kinds, "mlm")["kind"] == "mlm":
+            self._mask, *found = mlm.asked_for_masked(args.model)
+            return found
+        run = load_trained(args.model, *kinds, newest=["gpt"])
         if run.task.kind == "translate":
             self._answer = [BOS]
             return run.model, run.tgt_tokenizer, run.encode
@@ -130,7 +134,7 @@ class _Question:
         return isinstance(self.model, Bert) and self._labels is None
 
     def _masked(self, ids, text):
-        (mask,) = self._plain("[MASK]")[:1] or [-1]
+        (mask,) = self._plain("[MASK]")[:1] or [-1] if self._mask is None else [self._mask]
         places = [i for i, one in enumerate(ids) if one == mask]
         if len(places) != 1:
             raise ValueError(f"{text!r} must have one [MASK], whose logits are split: it has {len(places)}")

@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
-from .gguf import located
+from .gguf import gguf_file, unpacked
 from .layout import given
 from .weights import PIECE, WEIGHTS, check_kind, find_tensors
 
@@ -36,6 +35,16 @@ def register(cls):
     for layout in cls.layouts:
         for model_type in layout.MODEL_TYPES:
             MODELS.setdefault(model_type, cls)
+
+
+def located(path):
+    """The folder of a pretrained model: the path itself, or the folder that a GGUF file was unpacked into.
+
+    path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
+        package with one. The package is not imported.
+    """
+    file = gguf_file(path)
+    return Path(path) if file is None else unpacked(file, load_any)
 
 
 def load_any(folder, dtype=None):
@@ -112,7 +121,7 @@ def save_pretrained(model, folder, tokenizer=None):
     layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model) if hasattr(layout, "writable") else model
-    config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
+    config = model.config
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
         settings |= kept_settings(read_settings(origin))
@@ -185,7 +194,7 @@ def read_settings(folder):
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model or a .gguf file")
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
     return read_json_object(folder / CONFIG)
