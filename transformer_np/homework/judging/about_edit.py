@@ -2,6 +2,8 @@
 
 import ast
 
+from .words import WIDTH
+
 # kind: a sentence for the student, true if the edit makes the answer right; {0}: the code; {1}: a function
 KINDS = {
     "operator": "{0} has the wrong operator.",
@@ -39,7 +41,6 @@ KINDS = {
     "missing condition": "This line must not run every time.",
     "missing index": "The results are right with all of the array, not only this part.",
 }
-_LETTERS = 60  # of code in a sentence
 _AROUND = {
     "np.sqrt(": "the root", "np.square(": "the square", "np.exp(": "the exponential", "np.log(": "the logarithm",
     "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
@@ -54,8 +55,9 @@ def about(edit):
     if edit.kind == "name" and isinstance(edit.node, ast.Assign):
         return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
     around = next((text for function, text in _AROUND.items() if new.startswith(function)), "a function")
-    special = _special(edit, code, new) if len(code) <= _LETTERS else ""
-    return special or of_kind(edit.kind, f"`{code}`" if len(code) <= _LETTERS else "this", around)
+    is_short = len(code) <= WIDTH // 2
+    special = _special(edit, code, new) if is_short else ""
+    return special or of_kind(edit.kind, f"`{code}`" if is_short else "this", around)
 
 
 def of_kind(kind, code="this", function="a function"):

@@ -7,8 +7,7 @@ import numpy as np
 from ..exercise import call
 from ..guard import is_students
 from .attempt import attempt_with, copies
-
-MOST_EVENTS = 5_000  # lines that run
+from .family import MOST_STEPS
 
 
 def line_of_change(exercise, answer, case):
@@ -27,7 +26,7 @@ def line_of_change(exercise, answer, case):
     def on_event(frame, event, _):
         nonlocal last, found, events
         events += 1
-        if found is None and last is not None and events < MOST_EVENTS and list(map(_content, given)) != before:
+        if found is None and last is not None and events < MOST_STEPS and list(map(_content, given)) != before:
             found = last
         last = frame.f_lineno
         return on_event if found is None else None

@@ -13,8 +13,6 @@ from .cells import NOTHING, subsets
 from .compare import close
 
 MOST = 4  # hypotheses; readers stop after about four texts
-PAIRS = 150  # of 0.1 to 4 ms each
-STRUCK_OUT = 12  # then no mistake is named at all
 
 
 class Cover:
@@ -44,7 +42,7 @@ class Cover:
             refuted = {h for h in picked if is_refuted(h, [other for other in picked if other is not h])}
             if not refuted:
                 return picked
-            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*self.cells.mistakes}
+            struck_out |= refuted
 
     def _chosen(self, candidates):
         cells = self.cells
@@ -145,7 +143,7 @@ class Cover:
         number = cells.found.index(finding)
         runs = {h: cells.run((h,), number)[0] for h in candidates}
         if self._allowed is None:  # what is struck out makes no pairs anew
-            self._allowed = len(cells.tried) + cells.trials.most(PAIRS)
+            self._allowed = len(cells.tried) + cells.trials.most()
         right, own = finding.expected, finding.results
         changed = {
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()

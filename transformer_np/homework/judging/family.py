@@ -6,6 +6,7 @@ import linecache
 import sys
 import warnings
 from contextlib import contextmanager
+from math import isqrt
 from types import CellType, CodeType, FunctionType
 
 import numpy as np
@@ -14,14 +15,13 @@ from ..guard import SAFE, is_students
 from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import arrays_of
+from .compare import MOST_NUMBERS
 from .syntax import STEP
 
-MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
-MOST_POSITIONS = 2_000  # of np.arange: a table of pairs has their square
+MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-ROUNDS = 4  # of a loop, after which its variables are looked at again: one that doubles in each grows 16-fold
 _GROWING = (list, str, tuple, dict)
-OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
+OF_A_NODE = 12  # the work of compiling an edited answer
 
 
 class Endless(Exception):
@@ -30,8 +30,9 @@ class Endless(Exception):
 
 @contextmanager
 def without_huge_arrays(cases):
-    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for in these cases."""
-    most = max([MOST_POSITIONS, *(2 * array.size for case in cases for array in arrays_of(case))])
+    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for in these cases; a table of
+    pairs has their square."""
+    most = max([isqrt(MOST_NUMBERS), *(2 * array.size for case in cases for array in arrays_of(case))])
     arange = np.arange
 
     def bounded(*args, **options):
@@ -79,7 +80,7 @@ class Family:
 
     @property
     def work_of_edit(self):
-        return OF_AN_EDIT + OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
+        return OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
 
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
@@ -153,8 +154,7 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        is_due = self.left % ROUNDS == 0
-        if self.left < 0 or (is_due and _is_large(sys._getframe(1).f_locals.values())):
+        if self.left < 0 or _is_large(sys._getframe(1).f_locals.values()):
             raise Endless
 
 

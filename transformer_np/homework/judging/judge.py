@@ -10,10 +10,9 @@ from .finding import findings
 from .lines import lines_to_show
 from .rules import CHANGED, SHARED, broken_rules
 from .unread import about_unread, labels_of_unread
-from .words import cases_of
+from .words import WIDTH, cases_of
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
-WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,6 @@ from .suspect import suspects_of
 from .tokens import change_of, undone_by
 from .traced import Traced
 
-_EDITS, _BESIDE, _FEWEST = 750, 300, 20  # without and with a suspicious line, and of an answer that takes long
-_WORK = 1_500_000  # of all edited answers together, in units of `work_of`
-_LARGE = 5000  # numbers in the arguments of cases that cost about the same
 INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
 
 
@@ -166,8 +163,7 @@ class _Edits:
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_one = self._work + family.work_of_edit
-        most = (_BESIDE if suspects else _EDITS) * of_one
-        self._allowed = max(_FEWEST * of_one, min(most, _WORK, trials.left // 2))
+        self._allowed = of_one * trials.most(of_one)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
@@ -310,8 +306,7 @@ class _Edits:
 
 
 def _size(case):
-    """What a case costs: cases with a similar number of numbers cost the same."""
-    return sum(array.size for array in arrays_of(case)) // _LARGE
+    return sum(array.size for array in arrays_of(case))
 
 
 def _is_better(now, before):

@@ -18,8 +18,8 @@ from .values import Known, alike, flat, is_array, is_data, is_filled
 from .words import listed
 
 MOST = 2  # places to look at
-WORK = 500_000  # of all values that are put in place of others, in units of `work_of`
-_FEW, _SAME = 4, 1e-8  # numbers that nothing has by chance; what two that are the same differ by, relatively
+_FEW = 4  # numbers that nothing has by chance
+_SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class _Replaced:
 
     def __init__(self, sides, with_late):
         self.sides, self.found, self.with_late = sides, sides.found, with_late
-        self.left = max(20, WORK // sides.work)
+        self.left = sides.trials.most(sides.work)  # values that are put in place of others
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
-        self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
+        self.failed = failed[: sides.trials.most(sides.work * (1 + len(sides.right)))]
 
     def places(self):
         """The places, as lists of statements and expressions, for the results that are wrong."""

@@ -6,10 +6,10 @@ import copy
 import numpy as np
 
 from .attempt import attempt
+from .family import MOST_DEPTH, MOST_ITEMS
 from .syntax import is_read
 
 _TAP = "_tapped"
-MOST_ITEMS, MOST_DEPTH = 200, 5  # of a list, and of lists in lists
 
 
 class Traced:

@@ -5,8 +5,6 @@ import numpy as np
 from ..hypothesis import Hypothesis
 from .draw import NAN_ADVICE, broadcasts, floats
 
-_MOST_RIGHT = 0.9  # of the numbers of a place that are wrong, and of none elsewhere
-
 
 def in_a_part(draw):
     """NaN and infinity, numbers that are nearly right, and places with a common feature."""
@@ -22,7 +20,7 @@ def in_a_part(draw):
             )
             yield "nearly right", text
     for name, text, here in _places(draw) if wrong.size > 3 and not wrong.all() else ():
-        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > _MOST_RIGHT:
+        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > 1 / 2:
             zero = "" if actual.dtype == bool or actual[wrong].any() else " The answer gives 0 there."
             yield name, f"{text}{zero} {worst_place(draw)}"
 

@@ -4,20 +4,19 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from ..compare import close
+from ..compare import MOST_NUMBERS, close
 from ..hypothesis import Hypothesis
 from ..words import listed
 from .draw import same, subsets
 from .numbers import another_array, other_order_of_axes
 
 MORE_AXES = 3  # of a result with more extra axes, or more entries, only the shape is described
-_MOST_ENTRIES = 1_000_000
 _WAYS = (("summed", "sum", np.sum), ("averaged", "mean", np.mean), ("reduced to the largest", "maximum", np.max))
 
 
 def is_searchable(draw):
     """Whether the axes of a result are few enough to try every set of them."""
-    return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= _MOST_ENTRIES
+    return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= MOST_NUMBERS
 
 
 def axes_of_length_1(draw, is_right=False):
