@@ -11,7 +11,7 @@ import pytest
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging import cover
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.cells import Cells
+from transformer_np.homework.judging.cover import Cells
 from transformer_np.homework.judging.describe import shapes
 from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge

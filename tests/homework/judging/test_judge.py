@@ -18,9 +18,8 @@ from transformer_np.homework.judging.attempt import attempt, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.example import smallest_call
 from transformer_np.homework.judging.family import Endless, without_huge_arrays
-from transformer_np.homework.judging.finding import findings
+from transformer_np.homework.judging.finding import CHANGED, OTHER_DTYPE, findings
 from transformer_np.homework.judging.judge import OUTCOMES, WIDTH, judge
-from transformer_np.homework.judging.rules import CHANGED, OTHER_DTYPE
 from transformer_np.homework.judging.trials import Trials
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------

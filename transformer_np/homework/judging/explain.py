@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from .cells import CHANCE, NOTHING, Cells, unwarned
-from .cover import MOST, Cover
+from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
 from .example import smallest_call

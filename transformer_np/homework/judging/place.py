@@ -11,20 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..guard import guarded, unheard
-from .about_edit import about
 from .attempt import arrays_of, attempt, work_of
-from .cells import Cells, unwarned
-from .changes import line_of_change
 from .compare import close
-from .cover import Cover
-from .edit import MOVES
+from .cover import Cells, Cover, unwarned
+from .edit import MOVES, about, change_of, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
 from .suspect import suspects_of
-from .tokens import change_of, undone_by
-from .traced import Traced
+from .traced import Traced, line_of_change
 
 INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
 

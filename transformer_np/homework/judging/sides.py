@@ -9,8 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import Family
 from .syntax import name_of
-from .traced import Traced, same
-from .values import Known, flat, is_data, is_filled, is_number, key
+from .traced import Known, Traced, flat, is_data, is_filled, is_number, key, same
 
 MOST_VALUES = 24  # of an expression in a loop
 

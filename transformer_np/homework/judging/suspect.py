@@ -3,6 +3,7 @@
 A wrong answer and the right ones run side by side in the same case. A value of the answer that no right one has is
 suspicious. It is proven if the answer becomes right in every failing case with a value of a right answer in its place.
 Of a named mistake it is enough if the value is one that the right answer with the mistake computes from right values.
+NaN and infinity are told where they first occur.
 """
 
 import ast
@@ -13,8 +14,7 @@ import numpy as np
 from .compare import close
 from .family import family_with
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Traced, kept
-from .values import Known, alike, flat, is_array, is_data, is_filled
+from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept
 from .words import listed
 
 MOST = 2  # places to look at
@@ -404,3 +404,46 @@ def _are_in(numbers, others):
     at = np.searchsorted(others, numbers)
     nearest = (others[np.clip(at + step, 0, len(others) - 1)] for step in (-1, 0))
     return np.logical_or(*(np.abs(numbers - other) <= _SAME * np.abs(other) for other in nearest))
+
+
+# --- where a value first is not finite --------------------------------------------------------------------------------
+
+
+def first_not_finite(sides):
+    """[the Suspect of the first case whose results are not finite where they must be], or []."""
+    for number in sides.one_of_each_label:
+        finding = sides.found[number]
+        pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
+        if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
+            continue
+        own, when, known = sides.values(number)[0], sides.when(number), sides.known_in(number, False)
+        usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
+        made = []
+        for node, values in own.items():
+            inputs = inputs_of(node, own)
+            is_written = not inputs and np.isscalar(values[0])  # such as -np.inf
+            is_known = is_data(values[0]) and known.has(flat(values[0], False))  # such as a mask's −inf
+            read = {kind for n in inputs for value in own[n] for kind in _not_finite(value)}
+            if _not_finite(values[0]) - read - usual and not (is_written or is_known):
+                made.append(node)
+        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]
+        if made:
+            node = min(made, key=lambda n: when[n][0])
+            return [Suspect.of(sides, [node], _cause(node, own))]
+    return []
+
+
+def _not_finite(value):
+    """Which of nan, inf and -inf a number or an array has."""
+    if not (isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")):
+        return set()
+    return {str(kind) for kind in np.unique(value) if not np.isfinite(kind)}
+
+
+def _cause(node, own):
+    """What makes a value that is not finite."""
+    divisor = node.right if isinstance(getattr(node, "op", None), ast.Div) else None
+    value = own[divisor][0] if divisor in own else getattr(divisor, "value", 1)
+    if isinstance(value, int | float | np.ndarray | np.generic) and (np.asarray(value) == 0).any():
+        return "A division by 0"
+    return "NaN" if np.isnan(own[node][0]).any() else "Infinity"

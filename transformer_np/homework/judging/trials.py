@@ -9,7 +9,7 @@ import numpy as np
 from .attempt import Attempt, attempt, work_of
 from .compare import results_and_problem
 from .crash import crash_of
-from .ignored import ignored_arguments
+from .hypothesis import ignored_arguments
 
 SHARE = 4  # so much of the work of a verdict is done by one search
 FEWEST = 40  # trials of a search, however long they take

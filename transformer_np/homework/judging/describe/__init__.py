@@ -16,8 +16,7 @@ from .crashes import about_crash
 from .draw import Draw, same
 from .numbers import OF_NUMBERS, an_earlier_result, is_mask
 from .partial import in_a_part, worst
-from .shapes import OF_SHAPES, about_shape, axes_of_length_1, is_searchable
-from .structures import about_structure
+from .shapes import OF_SHAPES, about_shape, about_structure, axes_of_length_1, is_searchable
 
 __all__ = ["Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
 _VERBS = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}  # {singular: plural}
