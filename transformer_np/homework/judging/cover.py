@@ -200,7 +200,7 @@ class Cover:
 
     def __init__(self, cells, place=None, is_alone=False):
         self.cells, self._allowed = cells, None
-        self.is_one = is_alone or (bool(place) and place.edits == 1)
+        self.is_one = is_alone or (bool(place) and place.count == 1)
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)

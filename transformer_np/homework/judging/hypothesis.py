@@ -1,6 +1,7 @@
 """One thing that may be wrong with an answer: a mistake that a sheet lists, or an argument that it does not use."""
 
-from dataclasses import dataclass, replace
+import ast
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from types import FunctionType
 
@@ -12,19 +13,29 @@ from .attempt import argument_names
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
     """name: of the mistake, or None; text: for the student
-
-    Its program is a right answer with the listed mistake or the ignored argument of this name. It is believed of a
-    wrong result where running it gives the student's numbers. A description of the wrong numbers has no program.
+    side: whose code its program changes. "right": a right answer makes the listed mistake, or ignores the argument, of
+    this name; it is believed of a wrong result where that gives the student's numbers. "student": the answer is edited,
+    or a value in it is another; it is believed where that gives the right numbers. "": there are only wrong numbers
+    program: the Ignored argument or the Edit, None of a listed mistake and of another value
+    node: of the student's code, that it speaks of; marks: {line: it with a mark below}
     """
 
     name: str | None
     text: str
+    side: str = ""
+    program: object = None
+    node: ast.AST | None = None
+    marks: dict = field(default_factory=dict)
+
+    @property
+    def line(self):
+        return self.node.lineno
 
 
 def listed(trials):
     """The Hypotheses of an exercise: its listed mistakes, and that it ignores an argument."""
-    texts = dict(trials.exercise.mistakes) | {name: ignored.text for name, ignored in trials.ignored.items()}
-    return [Hypothesis(name, text) for name, text in texts.items()]
+    of_sheet = [Hypothesis(name, text, "right") for name, text in trials.exercise.mistakes.items()]
+    return of_sheet + [Hypothesis(name, one.text, "right", one) for name, one in trials.ignored.items()]
 
 
 @dataclass(frozen=True)

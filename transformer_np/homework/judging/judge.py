@@ -3,15 +3,11 @@
 from dataclasses import dataclass, replace
 from textwrap import fill
 
-from ..guard import guarded, unheard
-from .cover import unwarned
 from .crash import warn_of
 from .example import smallest_call
 from .explain import Explanation, explain
-from .family import without_huge_arrays
 from .finding import CHANGED, SHARED, broken_rules, findings
 from .place import INVENTED, Place
-from .suspect import first_not_finite
 from .unread import about_unread, labels_of_unread
 from .words import WIDTH, cases_of, listed
 
@@ -66,10 +62,10 @@ def judge(trials, attempts, pointed=None):
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if all(finding.wrong == [] for finding in failed):
         explanation = Explanation(list(rules), list(rules.values()), [])
-        lines = lines_to_show(trials, pointed, rules, ())
+        lines = lines_to_show(trials, pointed, rules, Explanation([], [], []))
     else:
         explanation = _explained(trials, found, pointed)
-        lines = lines_to_show(trials, pointed, rules, explanation.names, explanation.listed)
+        lines = lines_to_show(trials, pointed, rules, explanation)
         explanation = _with_rules(trials, explanation, rules, lines)
     left_out = [finding for of in trials.unread.values() for finding in of.values()]
     labels = _labels([*failed, *left_out])
@@ -175,65 +171,49 @@ class Lines:
         return self.place.repair if self.place else ""
 
 
-def lines_to_show(trials, pointed, rules, names, of_sheet=()):
+def lines_to_show(trials, pointed, rules, explanation):
     """The Lines for a wrong answer.
 
-    pointed: a Pointed or None; rules: {name: text} of those that are broken; names: of its mistakes; of_sheet: the
-    names among them that a sheet lists
+    pointed: a Pointed or None; rules: {name: text} of those that are broken
     """
     if pointed is None:
         return Lines()
-    place, (change, at) = pointed.place, pointed.change if CHANGED in rules else ("", None)
-    if place and of_sheet and "nan_to_num" in place.repair:
+    place, change = pointed.place, pointed.change if CHANGED in rules else None
+    at = next(iter(change.marks)) if change else None
+    if place and explanation.listed and "nan_to_num" in place.repair:
         place = None  # which only hides it
-    if place and place.kind in INVENTED and len(of_sheet) > 1:
+    if place and place.kind in INVENTED and len(explanation.listed) > 1:
         place = replace(place, repair="")
         shown = [_look(place.marks)]
     elif place:
-        what = "the rest" if trials.unread else "the results" if rules and names else "it"
+        what = "the rest" if trials.unread else "the results" if rules and explanation.names else "it"
         shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
     elif pointed.mended:
         first, shown = pointed.mended[0].line, [_look(part.marks) for part in pointed.mended]
     else:
-        suspects = _suspects(pointed, names, of_sheet)
-        first, shown = suspects[0].node.lineno if suspects else at, [suspect.text for suspect in suspects]
-        if change:  # which is shown by itself
-            shown = [suspect.text for suspect in suspects if suspect.lines != (at,)]
+        first = pointed.suspects[0].line if pointed.suspects else at
+        suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself
+        shown = [_look(h.marks, h.text) for h in suspects]
     first = place.line if place else first
-    change = "" if place and place.line == at else change
-    return Lines(place, tuple(shown), first, change and f"Line {at} changes it:\n{change}")
+    is_told = not change or (place and place.line == at)
+    return Lines(place, tuple(shown), first, "" if is_told else _look(change.marks, change.text))
 
 
-def _look(marks):
-    return "\n".join([f"Look at line{'s' * (len(marks) > 1)} {listed(map(str, marks))}:", *marks.values()])
+def _look(marks, text=""):
+    where, is_one = f"line{'s' * (len(marks) > 1)} {listed(map(str, marks))}", len(marks) == 1
+    text = text or f"Look at {where}{'' if is_one else ', where the first wrong value is made'}"
+    return "\n".join([f"{text}:", *marks.values()])
 
 
 def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
     if place.before:
         marks = dict(sorted({**place.before, **place.marks}.items()))
-        return [f"Look at lines {listed(map(str, marks))}, where the first wrong value is made:", *marks.values()]
-    if place.edits == 1:
+        return [_look(marks)]
+    if place.count == 1:
         return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
-    if place.edits == len(place.marks) == 2:
+    if place.count == len(place.marks) == 2:
         (one, first), (other, second) = place.marks.items()
         return [f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second]
     where = f"line{'s' * (len(place.marks) > 1)} {listed(map(str, place.marks))}"
-    return [f"{('Two', 'Several')[place.edits > 2]} changes in {where} make {right}:", *place.marks.values()]
-
-
-def _suspects(pointed, names, of_sheet):
-    """The Suspects to show beside the texts of mistakes, or where NaN first occurs; none that runs under a condition on
-    an argument that is not used, for it may be right where it should not run, and none of a method that the student
-    need not write."""
-    sides, suspects = pointed.sides, pointed.suspects
-    unused = {name.removesuffix(" not used") for name in names}
-    try:
-        if sides:
-            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), unwarned():
-                named = {suspect.lines: suspect for suspect in first_not_finite(sides)}
-            suspects = [named.get(suspect.lines, suspect) for suspect in suspects] or [*named.values()]
-    except Exception as error:
-        warn_of(error, sides.trials.exercise.name)
-    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
-    return [suspect for suspect in suspects if not (of_sheet and sides.is_given(suspect.node))]
+    return [f"{('Two', 'Several')[place.count > 2]} changes in {where} make {right}:", *place.marks.values()]

@@ -6,7 +6,7 @@ attempt says how many edits may be tried.
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from .edit import MOVES, about, change_of, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
+from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, Sides
-from .suspect import suspects_of
+from .suspect import suspects_of, to_show
 from .traced import Traced, line_of_change
 
 INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
@@ -29,43 +30,55 @@ INVENTED = ("missing function", "missing factor", "missing term")  # edits that 
 class Place:
     """Where an answer can be made right.
 
-    kind: the kind of the edit, as in `KINDS`; about: {line: a sentence on it}; marks: {line: it with a mark below}
-    repair: the line after the edit, "" if the edit changes other lines too; edits: how many are needed
-    is_core: whether other than core cases stay wrong; before: {line: it with a mark below} of the statements that make
-    the returned variable to which the edit adds something
+    edits: a Hypothesis for each edit that this takes, in the order of their lines
+    repair: the line after the edit, "" if other lines change too; is_core: whether other than core cases stay wrong
+    before: {line: it with a mark below} of the statements that make the returned variable to which the edit adds
+    something
     """
 
-    kind: str
-    about: dict
-    marks: dict
+    edits: tuple
     repair: str = ""
-    edits: int = 1
     is_core: bool = False
-    before: dict = None
+    before: dict = field(default_factory=dict)
+
+    @property
+    def kind(self):
+        return self.edits[0].name
 
     @property
     def line(self):
-        return next(iter(self.marks))
+        return self.edits[0].line
+
+    @property
+    def count(self):
+        return sum(len(one.marks) for one in self.edits)
+
+    @property
+    def marks(self):
+        """{line: it with a mark below it, or with two}"""
+        marks = {}
+        for line, shown in [item for one in self.edits for item in one.marks.items()]:
+            marks[line] = f"{marks[line]}\n{shown.splitlines()[-1]}" if line in marks else shown
+        return dict(sorted(marks.items()))
 
 
 @dataclass(frozen=True)
 class Pointed:
-    """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
+    """What is known about the lines of a wrong answer, as Hypotheses: its Place, or else suspects.
 
     mended: the Places of edits that each undo one of several named mistakes
-    change: if it changes an argument, the line that does, and its number
+    change: if it changes an argument, the line that does, or None
     """
 
     place: Place | None = None
     suspects: tuple = ()
-    sides: Sides | None = None
     mended: tuple = ()
-    change: tuple = ("", None)
+    change: Hypothesis | None = None
 
 
 def find_place(trials, answer, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
-    or the two places of two edits, as a Pointed; one with the Suspects if none of the edits tried does.
+    or the two places of two edits, as a Pointed; one with the suspects if none of the edits tried does.
 
     found: the Findings of the answer's attempts
     """
@@ -81,8 +94,9 @@ def find_place(trials, answer, found):
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
-        line = line_of_change(trials.exercise, answer, changing) if changing else None
-        return replace(pointed, change=_shown_line(family, line))
+        return replace(
+            pointed, change=_change(family, line_of_change(trials.exercise, answer, changing)) if changing else None
+        )
 
 
 def _runs_again_alike(trials, family, found, number):
@@ -95,11 +109,12 @@ def _runs_again_alike(trials, family, found, number):
     return all(a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
-def _shown_line(family, line):
-    """The statement at a line of the student's code with a mark below it, and its number; ("", None)."""
+def _change(family, line):
+    """The Hypothesis that the statement at a line of the student's code writes into an argument, or None."""
     statements = [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     there = [n for n in statements if line and n.lineno <= line <= n.end_lineno]
-    return (family.marked(max(there, key=lambda n: n.lineno)), line) if there else ("", None)
+    node = max(there, key=lambda n: n.lineno, default=None)
+    return node and Hypothesis(None, f"Line {line} changes it", "student", node=node, marks={line: family.marked(node)})
 
 
 def _place_in(trials, family, found, wanted):
@@ -116,13 +131,14 @@ def _place_in(trials, family, found, wanted):
         first.make()
         try:
             second = search.one_edit(better)
-            place = second and _both(_place(family, first), _place(family, second), search.leaves(second))
+            both = second and [*_place(family, first).edits, *_place(family, second).edits]
+            place = both and Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
         finally:
             first.undo()
         if place and second.kind not in MOVES:
             return Pointed(place)
     mended = _mended(trials, family, cells, suspects, named) if len(named) > 1 else ()
-    return Pointed(suspects=tuple(suspects), sides=sides, mended=mended)
+    return Pointed(suspects=tuple(to_show(sides, suspects, named) if sides else ()), mended=mended)
 
 
 def _mended(trials, family, cells, suspects, named):
@@ -151,7 +167,7 @@ class _Edits:
         self.trials, self.family, self.numbers = trials, family, sorted(numbers, key=lambda n: _size(trials.cases[n]))
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        self.suspects = {line for suspect in suspects for line in suspect.lines}
+        self.suspects = {line for suspect in suspects for line in suspect.marks}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
@@ -343,9 +359,9 @@ def _place(family, edit):
     marks = {node.lineno: shown}
     for other in edit.also if edit.kind not in MOVES else ():
         marks.setdefault(other.node.lineno, family.marked(other.node))
-    said = {node.lineno: about(edit)}
+    edits = (Hypothesis(edit.kind, about(edit), "student", edit, node, marks),)
     if edit.also:
-        return Place(edit.kind, said, marks, edits=len(marks))
+        return Place(edits)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
         text = "\n    ".join(ast.unparse(part) for part in new.body)
@@ -353,15 +369,7 @@ def _place(family, edit):
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, said, marks, repair.rstrip())
-
-
-def _both(first, second, is_core):
-    one, other = sorted((first, second), key=lambda place: place.line)
-    marks = dict(sorted({**other.marks, **one.marks}.items()))
-    if one.line == other.line:  # one line with two marks
-        marks[one.line] = f"{one.marks[one.line]}\n{other.marks[one.line].splitlines()[-1]}"
-    return Place(one.kind, {**one.about, **other.about}, marks, "", one.edits + other.edits, is_core)
+    return Place(edits, repair.rstrip())
 
 
 def _before(sides, edit, wrong):

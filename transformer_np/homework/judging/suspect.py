@@ -7,49 +7,31 @@ NaN and infinity are told where they first occur.
 """
 
 import ast
-from dataclasses import dataclass
 
 import numpy as np
 
 from .compare import close
 from .family import family_with
+from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
 from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept
-from .words import listed
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
 _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """node: the expression or statement to look at; lines, shown: what the student sees; cause: what occurs there"""
-
-    node: ast.AST
-    lines: tuple
-    shown: str
-    cause: str = ""
-
-    @classmethod
-    def of(cls, sides, places, cause=""):
-        marked = {part.lineno: part for part in map(sides.to_mark, reversed(places))}  # one mark in each line
-        lines = tuple(sorted(marked))
-        shown = "\n".join(sides.family.marked(marked[line]) for line in lines)
-        return cls(marked[lines[-1]], lines, shown, cause)
-
-    @property
-    def text(self):
-        if self.cause:
-            return f"{self.cause} first occurs in line {self.lines[0]}:\n{self.shown}"
-        where = f"Look at line{'s' * (len(self.lines) > 1)} {listed(map(str, self.lines))}"
-        where += ", where the first wrong value is made" if len(self.lines) > 1 else ""
-        return f"{where}:\n{self.shown}"
+def _suspect(sides, places, cause=None):
+    """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
+    marked = {part.lineno: part for part in map(sides.to_mark, reversed(places))}  # one mark in each line
+    marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
+    text = f"{cause} first occurs in line {min(marks)}" if cause else ""
+    return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
 
 
 def suspects_of(sides, names=()):
-    """At most two Suspects: where the values of listed mistakes are made, or else where other values make it right, or
-    else what is between right values and a wrong result."""
+    """At most two places, as Hypotheses: where the values of listed mistakes are made, or else where other values make
+    it right, or else what is between right values and a wrong result."""
     if not sides.is_possible:
         return []
     search = _Replaced(sides, with_late=not names)
@@ -70,9 +52,21 @@ def suspects_of(sides, names=()):
             places = _readers(sides, places[-1], first)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
-            suspect = Suspect.of(sides, places)
-            found.setdefault(suspect.lines, suspect)
+            suspect = _suspect(sides, places)
+            found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
+
+
+def to_show(sides, suspects, named):
+    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
+    condition on an argument that is not used, for it may be right where it should not run, and none of a method that
+    the student need not write."""
+    causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
+    suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
+    unused = {h.program.argument for h in named if h.program}
+    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
+    is_listed = any(not h.program for h in named)
+    return [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
 
 
 def _sole(sides):
@@ -410,7 +404,7 @@ def _are_in(numbers, others):
 
 
 def first_not_finite(sides):
-    """[the Suspect of the first case whose results are not finite where they must be], or []."""
+    """[the place in the first case whose results are not finite where they must be], or []."""
     for number in sides.one_of_each_label:
         finding = sides.found[number]
         pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
@@ -429,7 +423,7 @@ def first_not_finite(sides):
         made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]
         if made:
             node = min(made, key=lambda n: when[n][0])
-            return [Suspect.of(sides, [node], _cause(node, own))]
+            return [_suspect(sides, [node], _cause(node, own))]
     return []
 
 
