@@ -58,11 +58,11 @@ class Family:
     def __init__(self, answer, of_student=True):
         self.answer, self.trees, self.lines = answer, {}, []
         self.most_steps = MOST_STEPS
-        self.file = _file_of(answer, of_student)
-        self.space = _space_of(answer)
-        if self.file is None or self.space is None:
+        function = _function_of(answer)
+        self.file = function and function.__code__.co_filename
+        if function is None or (of_student and not is_students(self.file)):
             return
-        self.space = {k: SAFE.get(v, v) if callable(v) else _own_copy(v) for k, v in self.space.items()}
+        self.space = {k: SAFE.get(v, v) if callable(v) else _own_copy(v) for k, v in function.__globals__.items()}
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
@@ -228,26 +228,12 @@ def _function(function, codes, space, cell=None):
     return again
 
 
-def _file_of(answer, of_student):
-    code = _code_of(answer)
-    if code is None or (of_student and not is_students(code.co_filename)):
-        return None
-    return code.co_filename
-
-
-def _code_of(answer):
-    if isinstance(answer, type):
-        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
-        return methods[0].__code__ if methods else None
-    code = getattr(answer, "__code__", None)
-    return code if isinstance(code, CodeType) and not code.co_freevars else None  # a closure cannot be made again
-
-
-def _space_of(answer):
-    if isinstance(answer, type):
-        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
-        return methods[0].__globals__ if methods else None
-    return getattr(answer, "__globals__", None)
+def _function_of(thing):
+    """A function itself, or the first method of a class; None of anything else, and of a closure, which cannot be made
+    again."""
+    members = vars(thing).values() if isinstance(thing, type) else [thing]
+    first = next((member for member in members if isinstance(member, FunctionType)), None)
+    return None if first is thing and first.__code__.co_freevars else first
 
 
 def _definitions(text, file):
@@ -269,7 +255,7 @@ def _bound_name(node):
 
 def _is_at(tree, thing, file):
     """Whether a function or class is the one that a tree defines."""
-    code = _code_of(thing)
+    code = getattr(_function_of(thing), "__code__", None)
     if code is None or code.co_filename != file:
         return False
     if isinstance(tree, ast.ClassDef):

@@ -334,25 +334,18 @@ def _lines_before(sides, nodes, number, fine):
 
 
 def _before_results(sides):
-    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines."""
-    number = sides.failed[0]
+    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines, and
+    if no NaN is made, whose line tells more."""
+    number, places = sides.failed[0], []
     own, fine = sides.values(number)[0], sides.fine_in(number, False)
     returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
-    if sides.found[number].results is None:
+    if sides.found[number].results is None or first_not_finite(sides):
         return []
-    pairs = zip(sides.found[number].results, sides.trials.expected[number], strict=True)
-    if any(a.shape == b.shape and (~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs):
-        return []  # where NaN first occurs tells more
-    if len(returned) == 1 and returned[0] in fine:
-        node = returned[0]
-        if sides.found[number].outcome == "wrong shape":
-            return returned
-        writes = [s for s in sides.writes(node, number, False) if not is_empty(value_for(s, node))]
-        return writes[-1:] or returned  # which is right for something else
-    places = []
-    for node in (n for n in returned if n not in fine):
-        before = [n for n in (node, *inputs_of(node, own)) if n not in fine and isinstance(n, ast.Name | ast.Attribute)]
-        places += _lines_before(sides, before, number, fine) + ([] if node in before else [node])
+    wrong = [n for n in returned if n not in fine] or returned  # one that is right for something else
+    for node in wrong if wrong is not returned or len(returned) == 1 else ():
+        is_variable = isinstance(node, ast.Name | ast.Attribute)
+        variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
+        places += _lines_before(sides, variables, number, fine) + ([] if is_variable else [node])
     is_few = None not in places and len({place.lineno for place in places}) <= MOST
     return sorted(places, key=lambda place: place.lineno) if is_few else []
 
