@@ -101,10 +101,10 @@ class _Replaced:
         """[the statement that makes a right value which only something else needs, and which the first of some places
         reads], if every result is right with another value of it; or None."""
         sides = self.sides
-        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)[0]), None)
+        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)), None)
         if first is None:
             return None
-        own, fine = sides.values(first)[0], sides.fine_in(first, False)
+        own, fine = sides.values(first), sides.fine_in(first, False)
         place = places[0]
         read = [place] if isinstance(place, ast.Name) else inputs_of(place, own)
         for node in read if len(places) == 1 else ():
@@ -116,7 +116,7 @@ class _Replaced:
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
             if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
                 continue  # what is missing may be missing there
-            cases = [n for n in self.failed if value in sides.values(n)[0]]
+            cases = [n for n in self.failed if value in sides.values(n)]
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
@@ -128,7 +128,7 @@ class _Replaced:
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
         first, sides = failed[0], self.sides
-        own, right = sides.values(first)
+        own, right = sides.values(first), sides.right_values(first)
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
         returned = sides.returned_as(sides.own)
@@ -172,7 +172,7 @@ class _Replaced:
     def _is_proven(self, node, i, failed, shape, origins):
         """Whether some right values of a node make a result right in all of some cases."""
         for number in failed:
-            own, right = self.sides.values(number)
+            own, right = self.sides.values(number), self.sides.right_values(number)
             options = alike(own.get(node, ()), right, shape, origins)
             if not any(self.left > 0 and self._is_right_with(node, values, i, number) for values, _ in options):
                 return False
@@ -216,7 +216,7 @@ def _made(sides, name, names):
             break
 
     def unlikeliness(places):  # what some cases do without is not what is wrong with all
-        runs = [getattr(places[-1], "value", places[-1]) in sides.values(number)[0] for number in cases]
+        runs = [getattr(places[-1], "value", places[-1]) in sides.values(number) for number in cases]
         return len(places), not all(runs), places[0].lineno
 
     return min(found, key=unlikeliness, default=[])
@@ -229,7 +229,7 @@ class _ByValue:
     shape = True
 
     def __init__(self, sides, number, of, usual_of):
-        self.sides, self.number, self.own = sides, number, sides.values(number)[0]
+        self.sides, self.number, self.own = sides, number, sides.values(number)
         self.usual = Known(self._flat(usual_of))
         self.known = sides.known_in(number, self.shape)
         self.made = Known(value for value in self._flat(of) if not self.is_usual(value))
@@ -299,7 +299,7 @@ class _ByNumbers(_ByValue):
 
     def __init__(self, sides, number, of, usual_of):
         super().__init__(sides, number, {}, {})
-        right = sides.values(number)[1]
+        right = sides.right_values(number)
         values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
         self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
         self.made_numbers = made[~_are_in(made, self.usual_numbers)]
@@ -317,7 +317,7 @@ class _ByNumbers(_ByValue):
 def _lines_before(sides, nodes, number, fine):
     """The statements between right values and some variables, the first one first; [None] of a variable that no
     statement writes, or of more than MOST."""
-    own, left, found = sides.values(number)[0], list(nodes), []
+    own, left, found = sides.values(number), list(nodes), []
     while left:
         node = left.pop()
         if ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
@@ -337,7 +337,7 @@ def _before_results(sides):
     """The statements and expressions between right values and the wrong results, if they are in at most MOST lines, and
     if no NaN is made, whose line tells more."""
     number, places = sides.failed[0], []
-    own, fine = sides.values(number)[0], sides.fine_in(number, False)
+    own, fine = sides.values(number), sides.fine_in(number, False)
     returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
     if sides.found[number].results is None or first_not_finite(sides):
         return []
@@ -352,7 +352,7 @@ def _before_results(sides):
 
 def _new_array(sides, number):
     """[the statement that makes a new array of the wrong shape, which is returned], or []."""
-    own, finding = sides.values(number)[0], sides.found[number]
+    own, finding = sides.values(number), sides.found[number]
     returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
     makers = [s for n in returned for s in sides.writes(n, number, True)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
@@ -362,7 +362,7 @@ def _new_array(sides, number):
 
 def _readers(sides, place, number):
     """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
-    own, fine = sides.values(number)[0], sides.fine_in(number, False)
+    own, fine = sides.values(number), sides.fine_in(number, False)
     return [value for value in sides.readers_of(place) if value in own and value not in fine][:1]
 
 
@@ -403,7 +403,7 @@ def first_not_finite(sides):
         pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
-        own, when, known = sides.values(number)[0], sides.when(number), sides.known_in(number, False)
+        (own, when), known = sides.run(number), sides.known_in(number, False)
         usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
         made = []
         for node, values in own.items():
