@@ -207,9 +207,6 @@ def _look(marks, text=""):
 
 def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
-    if place.before:
-        marks = dict(sorted({**place.before, **place.marks}.items()))
-        return [_look(marks)]
     if place.count == 1:
         return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
     if place.count == len(place.marks) == 2:

@@ -6,7 +6,7 @@ attempt says how many edits may be tried.
 
 import ast
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,14 +32,11 @@ class Place:
 
     edits: a Hypothesis for each edit that this takes, in the order of their lines
     repair: the line after the edit, "" if other lines change too; is_core: whether other than core cases stay wrong
-    before: {line: it with a mark below} of the statements that make the returned variable to which the edit adds
-    something
     """
 
     edits: tuple
     repair: str = ""
     is_core: bool = False
-    before: dict = field(default_factory=dict)
 
     @property
     def kind(self):
@@ -125,9 +122,9 @@ def _place_in(trials, family, found, wanted):
     suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit = search.one_edit(found)
-    if edit:
-        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), before=_before(sides, edit, wrong)))
-    for first, better in search.partly_right():
+    if edit and not (sides and _makes_up(edit) and edit.node not in sides.fine_in(wrong[0], False)):
+        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
+    for first, better in () if edit else search.partly_right():
         first.make()
         try:
             second = search.one_edit(better)
@@ -135,10 +132,17 @@ def _place_in(trials, family, found, wanted):
             place = both and Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
         finally:
             first.undo()
-        if place and second.kind not in MOVES:
+        if place and second.kind not in MOVES and second.node is not first.new:
             return Pointed(place)
-    mended = _mended(trials, family, cells, suspects, named) if len(named) > 1 else ()
-    return Pointed(suspects=tuple(to_show(sides, suspects, named) if sides else ()), mended=mended)
+    shown = to_show(sides, suspects, named) if sides else []
+    is_told = len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
+    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(trials, family, cells, suspects, named))
+
+
+def _makes_up(edit):
+    """Whether an edit adds something to a returned variable, which may be wrong from its making on."""
+    is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
+    return is_returned and edit.kind in INVENTED and not edit.also
 
 
 def _mended(trials, family, cells, suspects, named):
@@ -195,7 +199,7 @@ class _Edits:
             if self.trials.left <= least:
                 return None
             if self._makes_right(edit) and self._is_tried(edit) and self._is_proof(edit):
-                return self._smallest(edit)
+                return edit
         return None
 
     def _edits(self):
@@ -239,16 +243,6 @@ class _Edits:
             return test is None or len(seen) == 2
         finally:
             edit.undo()
-
-    def _smallest(self, edit):
-        """An edit of several places without those that need none."""
-        parts = [replace(edit, also=()), *edit.also]
-        for part in parts if edit.kind not in MOVES else ():
-            first, *others = [other for other in parts if other is not part] or parts
-            fewer = replace(first, also=tuple(others))
-            if len(others) + 1 < len(parts) and self._makes_right(fewer):
-                edit, parts = fewer, [first, *others]
-        return edit
 
     def _makes_right(self, edit):
         """Whether an edit makes every case right. One that makes some of the wrong results right, and no right one
@@ -370,17 +364,3 @@ def _place(family, edit):
     )
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edits, repair.rstrip())
-
-
-def _before(sides, edit, wrong):
-    """The statements that make the returned variable to which an edit adds something: it may be wrong there."""
-    is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
-    if (
-        not (sides and is_returned and edit.kind in INVENTED)
-        or edit.also
-        or edit.node in sides.fine_in(wrong[0], False)
-    ):
-        return {}
-    fine, writes = sides.fine_in(wrong[0], False), sides.writes(edit.node, wrong[0], False)
-    writes = [s for s in writes if s.value not in fine or s is writes[-1]]
-    return {s.lineno: sides.family.marked(s) for s in writes if s.lineno != edit.node.lineno}

@@ -10,7 +10,7 @@ import ast
 
 import numpy as np
 
-from .compare import close
+from .compare import NEARLY_ALL, close
 from .family import family_with
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
@@ -48,8 +48,6 @@ def suspects_of(sides, names=()):
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if names and not maker and len(places) == 1 and search.is_used_rightly(places[-1]):
-            places = _readers(sides, places[-1], first)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
             suspect = _suspect(sides, places)
@@ -311,7 +309,7 @@ class _ByNumbers(_ByValue):
 
     def is_made(self, node, value):
         numbers = _numbers([value])
-        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > 0.9
+        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
 
 
 def _lines_before(sides, nodes, number, fine):
@@ -341,8 +339,12 @@ def _before_results(sides):
     returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
     if sides.found[number].results is None or first_not_finite(sides):
         return []
-    wrong = [n for n in returned if n not in fine] or returned  # one that is right for something else
-    for node in wrong if wrong is not returned or len(returned) == 1 else ():
+    wrong = [n for n in returned if n not in fine]
+    if not wrong and len(returned) == 1:  # which is right for something else
+        if sides.found[number].outcome == "wrong shape":
+            return returned
+        wrong = returned
+    for node in wrong:
         is_variable = isinstance(node, ast.Name | ast.Attribute)
         variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
         places += _lines_before(sides, variables, number, fine) + ([] if is_variable else [node])
@@ -358,12 +360,6 @@ def _new_array(sides, number):
     values = [own[s.value][0] for s in makers if s.value in own]
     is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
     return makers if finding.outcome == "wrong shape" and is_wrong else []
-
-
-def _readers(sides, place, number):
-    """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
-    own, fine = sides.values(number), sides.fine_in(number, False)
-    return [value for value in sides.readers_of(place) if value in own and value not in fine][:1]
 
 
 def _is_text(statement):

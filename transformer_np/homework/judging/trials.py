@@ -11,7 +11,7 @@ from .compare import results_and_problem
 from .crash import crash_of
 from .hypothesis import ignored_arguments
 
-SHARE = 4  # so much of the work of a verdict is done by one search
+SHARE = 3  # so much of the work of a verdict is done by one search
 FEWEST = 40  # trials of a search, however long they take
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..compare import NEARLY_ALL
 from ..hypothesis import Hypothesis
 from .draw import NAN_ADVICE, broadcasts, floats
 
@@ -20,7 +21,7 @@ def in_a_part(draw):
             )
             yield "nearly right", text
     for name, text, here in _places(draw) if wrong.size > 3 and not wrong.all() else ():
-        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > 1 / 2:
+        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > NEARLY_ALL:
             zero = "" if actual.dtype == bool or actual[wrong].any() else " The answer gives 0 there."
             yield name, f"{text}{zero} {worst_place(draw)}"
 
