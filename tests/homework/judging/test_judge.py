@@ -1134,7 +1134,7 @@ def test_rows_that_are_hidden_whole_are_named():
         return hidden
 
     found = describe_roughly(draws(lambda y, n, mask: np.where(mask.all(-1)[..., None], np.nan, y), mask=mask))
-    assert found.name == "NaN in fully hidden rows"
+    assert found.name == "NaN in whole rows"
 
 
 def test_repeated_ids_are_named():

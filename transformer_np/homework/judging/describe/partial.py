@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..compare import NEARLY_ALL
-from ..hypothesis import Hypothesis
 from .draw import NAN_ADVICE, broadcasts, floats
 
 
@@ -87,27 +86,11 @@ def _not_finite(draw):
         name, text = f"{word} in some places", f"{draw.name} is {word} at {here.sum()} of {here.size} places, {where}."
         if is_rows:
             name, text = f"{word} in whole rows", f"{draw.name} is {word} in {rows.sum()} whole rows, {where}."
-        if is_rows and any(np.array_equal(hidden, rows) for hidden in _rows_hidden_whole(draw)):
-            name = f"{word} in fully hidden rows"
-            text += " The mask hides all of such a row: all its scores are −inf. Its result must be 0."
-        elif (right[here] == 0).all():
+        if (right[here] == 0).all():
             text += " They must be 0."
         also = " All other numbers are right." if np.array_equal(draw.wrong, here) else ""
         yield name, f"{text}{also}{NAN_ADVICE if word == 'NaN' else ''}"
         return
-
-
-def _rows_hidden_whole(draw):
-    """The rows of the result that an input hides completely, with True, −inf or weight 0."""
-    for array in draw.inputs.values():
-        for hidden in (here.all(-1) for what, here in _kinds_of(array) if what in ("True", "−inf", "0")):
-            if hidden.any() and broadcasts(hidden, draw.expected[..., 0]):
-                yield np.broadcast_to(hidden, draw.expected.shape[:-1])
-
-
-def worst(draw):
-    """The Hypothesis without a name on the place of the largest error."""
-    return Hypothesis(None, worst_place(draw))
 
 
 def worst_place(draw):
