@@ -102,12 +102,12 @@ def _with_rules(trials, explanation, rules, lines):
     """The Explanation with the rules that are broken too, and the parameters that nothing reads."""
     trials.begin()
     also = [f"Also: {text}" for name, text in rules.items() if name != SHARED]
-    unread = labels_of_unread(trials, explanation.listed)
+    unread = labels_of_unread(trials, explanation.listed) if trials.unread else {}
     names = explanation.names or [*rules] or ([lines.place.kind] if lines.place else [])
     return replace(
         explanation,
         names=[*names, *(f"{name} not used" for name in unread)],
-        texts=[*explanation.texts, *also, *about_unread(unread)],
+        texts=[*explanation.texts, *also, *(about_unread(unread) if unread else [])],
     )
 
 

@@ -49,18 +49,13 @@ class Sides:
     def is_possible(self):
         return self.own.answer is not None and bool(self.right)
 
-    def to_mark(self, node):
-        """What to show of a place: of a statement that sets True or False under a condition, and of a part of a
-        condition, the whole condition."""
-        around = [n for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp) and n is not node]
-        for outer in around:
-            if node in ast.walk(outer.test) and not isinstance(node, ast.stmt) and _is_truth(node, outer.test):
-                return outer.test
-        is_shape = self.found[self.failed[0]].outcome == "wrong shape"  # which no condition decides
-        if isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool) and not is_shape:
-            around = [n for n in around if isinstance(n, ast.If) and node in ast.walk(n)]
-            return max(around, key=lambda n: n.lineno).test if around else node
-        return node
+    def decided_by(self, node):
+        """The condition under which a place runs, if some failing case does without the place; or else the place."""
+        value = getattr(node, "value", node)
+        without = [own for own in map(self.values, self.one_of_each_label) if value not in own]
+        around = [n for n in self.scope if isinstance(n, ast.If) and node in ast.walk(n) and n.test is not node]
+        around = [n.test for n in around if without and all(n.test in own for own in without)]
+        return around[-1] if around else node
 
     def asked_around(self, node):
         """The names in the conditions under which a node runs."""
@@ -215,12 +210,6 @@ class Sides:
 def _nonzero(value):
     """The numbers of an array but its zeros, in their order."""
     return value[value != 0] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else None
-
-
-def _is_truth(node, test):
-    """Whether a node is a condition, or one of those that `and`, `or` and `not` join to one."""
-    parts = getattr(test, "values", None) or [getattr(test, "operand", None)]
-    return node is not test and any(part is node or (part is not None and _is_truth(node, part)) for part in parts)
 
 
 def inputs_of(place, own):

@@ -23,7 +23,7 @@ _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ 
 
 def _suspect(sides, places, cause=None):
     """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
-    marked = {part.lineno: part for part in map(sides.to_mark, reversed(places))}  # one mark in each line
+    marked = {part.lineno: part for part in reversed(places)}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
     text = f"{cause} first occurs in line {min(marks)}" if cause else ""
     return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
@@ -50,6 +50,7 @@ def suspects_of(sides, names=()):
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
+            places = list(map(sides.decided_by, places)) if len(names) == len(places) == 1 else places  # one cause
             suspect = _suspect(sides, places)
             found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
