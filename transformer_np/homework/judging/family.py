@@ -62,7 +62,11 @@ class Family:
         self.file = function and function.__code__.co_filename
         if function is None or (of_student and not is_students(self.file)):
             return
-        self.space = {k: SAFE.get(v, v) if callable(v) else _own_copy(v) for k, v in function.__globals__.items()}
+        self.space = {  # copies of what a run could change
+            name: SAFE.get(value, value) if callable(value)
+            else copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+            for name, value in function.__globals__.items()
+        }  # fmt: skip
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
@@ -178,11 +182,6 @@ def _depth(value, end):
         value = value[end] if type(value) is not dict else next(reversed(value) if end else iter(value))
         depth += 1
     return depth
-
-
-def _own_copy(value):
-    """A value of the student's module, as a copy if a run could change it."""
-    return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
 
 
 def _codes_in(code):

@@ -209,8 +209,8 @@ def _made(sides, name, names):
             sides.trials.left -= sides.work
         of[number] = mistaken.of, usual.of
     found = []
-    for by in (_ByValue, _ByShapelessValue, _ByNumbers):
-        found += [places for number in cases if (places := by(sides, number, *of[number]).first())]
+    for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
+        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
         if any(len(places) == 1 for places in found):
             break
 
@@ -222,13 +222,14 @@ def _made(sides, name, names):
 
 
 class _ByValue:
-    """What a mistake computes in a case, to be found in the answer: of, usual_of: the values of the right answer with
-    it, and without it, {node: values}"""
+    """What a mistake computes in a case, to be found in the answer.
 
-    shape = True
+    of, usual_of: the values of the right answer with it, and without it, {node: values}; shape: whether that of an
+    array counts
+    """
 
-    def __init__(self, sides, number, of, usual_of):
-        self.sides, self.number, self.own = sides, number, sides.values(number)
+    def __init__(self, sides, number, of, usual_of, shape):
+        self.sides, self.number, self.shape, self.own = sides, number, shape, sides.values(number)
         self.usual = Known(self._flat(usual_of))
         self.known = sides.known_in(number, self.shape)
         self.made = Known(value for value in self._flat(of) if not self.is_usual(value))
@@ -289,15 +290,9 @@ class _ByValue:
         return unknown
 
 
-class _ByShapelessValue(_ByValue):
-    shape = False
-
-
 class _ByNumbers(_ByValue):
-    shape = False
-
-    def __init__(self, sides, number, of, usual_of):
-        super().__init__(sides, number, {}, {})
+    def __init__(self, sides, number, of, usual_of, shape):
+        super().__init__(sides, number, {}, {}, shape)
         right = sides.right_values(number)
         values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
         self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
