@@ -9,7 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import Family
 from .syntax import name_of
-from .traced import Known, Traced, flat, is_data, is_filled, is_number, key, same
+from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -45,10 +45,6 @@ class Sides:
         methods = [method for method in getattr(answer, "body", ()) if isinstance(method, ast.FunctionDef)]
         return any(method.name in self.trials.exercise.given and node in ast.walk(method) for method in methods)
 
-    @property
-    def is_possible(self):
-        return self.own.answer is not None and bool(self.right)
-
     def decided_by(self, node):
         """The condition under which a place runs, if some failing case does without the place; or else the place."""
         value = getattr(node, "value", node)
@@ -56,11 +52,6 @@ class Sides:
         around = [n for n in self.scope if isinstance(n, ast.If) and node in ast.walk(n) and n.test is not node]
         around = [n.test for n in around if without and all(n.test in own for own in without)]
         return around[-1] if around else node
-
-    def asked_around(self, node):
-        """The names in the conditions under which a node runs."""
-        around = (n for n in self.scope if isinstance(n, ast.If) and node is not n.test and node in ast.walk(n))
-        return {name.id for n in around for name in ast.walk(n.test) if isinstance(name, ast.Name)}
 
     def is_shared(self, node):
         """Whether a node is in a helper or a lambda of the student's that several places call."""
@@ -70,55 +61,20 @@ class Sides:
         is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
         return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
 
-    def calls_own(self, node, number):
-        """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
-        there."""
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in self._functions]
-        return any(n not in self.fine_in(number, False) for n in calls)
-
-    def is_used_rightly(self, node, number):
-        """Whether what is right is computed from the variable that a statement writes."""
-        line = self.assignment_of(node)
-        if line is None:
-            return False
-        fine, name = self.fine_in(number, False), line.targets[0].id
-        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
-        returned, finding = self.returned_as(self.own), self.found[number]
-        wrong = finding.wrong or () if len(returned) == len(finding.expected) else ()
-        values += [value for i, value in enumerate(returned) if i not in wrong]
-        parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
-        names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
-        return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
-
-    def assignment_of(self, node):
-        """The assignment to a variable that a node is in, or None."""
-        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
-        return line if line and isinstance(line.targets[0], ast.Name) else None
-
-    def readers_of(self, node):
-        """The values of other statements, and those that are returned, which read what a node is assigned to."""
-        line = self.assignment_of(node)
-        return self.read_from(line.targets[0].id, line) if line else []
-
     def written_into(self, variable):
         """The values of the assignments to a variable."""
         stores = self.stores.get((self.scope.get(variable), ast.unparse(variable)), ())
         return [s.value for s in stores if isinstance(s, ast.Assign)]
 
-    def read_from(self, name, line=None):
-        """The values of statements but one, and those that are returned, which read a variable."""
-        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
+    def read_from(self, name):
+        """The values of statements, and those that are returned, which read a variable."""
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign)]
         values += self.returned_as(self.own)
         return [v for v in values if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(v))]
 
     @cached_property
     def _calls(self):
         return [n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call)]
-
-    @cached_property
-    def _functions(self):
-        """The names of methods and inner functions."""
-        return {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
 
     def returned_as(self, traced):
         """The expressions that a function returns."""
@@ -179,29 +135,23 @@ class Sides:
         reads = (n for n in self.scope if isinstance(n, ast.Name) and n.id in written and n not in inside)
         return {n for n in reads if isinstance(n.ctx, ast.Load)}
 
-    def first_wrong(self, node, number, shape):
-        """The number of the evaluation in which a node first has a value that is not right."""
-        own, known = self.values(number), self.known_in(number, shape)
-        values = own.get(node.value if isinstance(node, ast.stmt) else node, ())
-        return next((n for n, v in enumerate(values) if not (is_data(v) and known.has(flat(v, shape)))), 0)
-
-    def writes(self, node, number, shape):
-        """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
-        of it, and those after it."""
-        (own, when), written = self.run(number), []
-        now = when[node][self.first_wrong(node, number, shape)] if node in own else 0
+    def writes(self, node, number):
+        """The statements that write what a variable's node reads when it first runs: the last one that writes all of
+        it, and those after it."""
+        when, written = self.run(number)[1], []
+        now = when[node][0] if node in when else 0
         for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
             times = [time for time in when.get(s.value, ()) if time < now]
-            written += [(times[-1], s)] if times and not _is_vain(s, node, own) else []
+            written += [(times[-1], s)] if times else []
         written = [s for _, s in sorted(written, key=itemgetter(0))]
         whole = [n for n, s in enumerate(written) if is_whole(s, node)]
         return written[whole[-1] :] if whole else written
 
-    def written_at(self, node, number, fine, shape):
+    def written_at(self, node, number, fine):
         """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or
         else the last; the node itself if it is no variable."""
         own = self.values(number)
-        before = {s: value_for(s, node) for s in self.writes(node, number, shape)}
+        before = {s: value_for(s, node) for s in self.writes(node, number)}
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
@@ -263,12 +213,6 @@ def value_for(statement, variable):
 def is_whole(statement, variable):
     """Whether a statement writes all of a variable, not only a part such as `x[:, t]`."""
     return isinstance(statement, ast.Assign) and ast.unparse(variable) in map(ast.unparse, _targets(statement))
-
-
-def _is_vain(statement, variable, own):
-    """Whether a call changes nothing in a variable, such as print(x)."""
-    given = [n for n in ast.walk(statement) if n in own and ast.unparse(n) == ast.unparse(variable)]
-    return isinstance(statement, ast.Expr) and any(same(own[n][-1:], own[variable][:1]) for n in given)
 
 
 def _whole(target):

@@ -32,7 +32,7 @@ def _suspect(sides, places, cause=None):
 def suspects_of(sides, names=()):
     """At most two places, as Hypotheses: where the values of listed mistakes are made, or else where other values make
     it right, or else what is between right values and a wrong result."""
-    if not sides.is_possible:
+    if sides.own.answer is None or not sides.right:
         return []
     search = _Replaced(sides, with_late=not names)
     is_named = bool(names) and sides.trials.compatible(names)
@@ -47,8 +47,7 @@ def suspects_of(sides, names=()):
     for places in chosen:
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
-        is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if places and not is_elsewhere:
+        if places and not any(map(sides.is_shared, places)):  # or else the mistake may be where it is called
             places = _new_array(sides, first) or places
             places = list(map(sides.decided_by, places)) if len(names) == len(places) == 1 else places  # one cause
             suspect = _suspect(sides, places)
@@ -57,13 +56,10 @@ def suspects_of(sides, names=()):
 
 
 def to_show(sides, suspects, named):
-    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
-    condition on an argument that is not used, for it may be right where it should not run, and none of a method that
+    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none of a method that
     the student need not write."""
     causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
     suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
-    unused = {h.program.argument for h in named if h.program}
-    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
     is_listed = any(not h.program for h in named)
     return [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
 
@@ -107,9 +103,9 @@ class _Replaced:
         place = places[0]
         read = [place] if isinstance(place, ast.Name) else inputs_of(place, own)
         for node in read if len(places) == 1 else ():
-            writes = sides.writes(node, first, False)
+            writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]) or self.is_used_rightly(value):
+            if value not in fine or is_new(value, own[value]):
                 continue
             readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
@@ -119,10 +115,6 @@ class _Replaced:
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
-
-    def is_used_rightly(self, node):
-        """Whether what is right is computed from the variable that a place is written to, in every case."""
-        return all(self.sides.is_used_rightly(node, n) for n in self.failed)
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
@@ -137,7 +129,7 @@ class _Replaced:
         for node, values in own.items():
             if node not in fine and len(values) < MOST_VALUES and all(map(is_data, values)):
                 if not is_new(node, values):
-                    place = sides.written_at(node, first, fine, shape)
+                    place = sides.written_at(node, first, fine)
                     names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
                     names = [n for n in names if (sides.scope.get(n), n.id) in sides.stores]
                     counted = [n for n in names if all(type(value) is int for value in own[n])]
@@ -159,7 +151,7 @@ class _Replaced:
         """The statements that compute what a node reads, or the node itself."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return [node]
-        sides, writes = self.sides, [self.sides.writes(node, n, shape) for n in failed]
+        sides, writes = self.sides, [self.sides.writes(node, n) for n in failed]
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
         every = [s for s in every if not is_empty(getattr(s, "value", s))]
         wrong = [s for s in every if s.value not in fine]
@@ -253,11 +245,11 @@ class _ByValue:
                 continue
             place = node
             if isinstance(node, ast.Name | ast.Attribute):
-                place = self.sides.written_at(node, self.number, self.fine, False)
+                place = self.sides.written_at(node, self.number, self.fine)
             value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
             if isinstance(place, ast.Name | ast.Attribute) or is_empty(value):
                 continue
-            if self.sides.is_shared(place) or self._is_harmless(place):
+            if self.sides.is_shared(place):
                 continue
             made = (n for n, v in enumerate(self.own.get(value, ())) if self.is_made(value, v))
             unknown = self._unknown(place, next(made, 0))
@@ -270,11 +262,6 @@ class _ByValue:
         inside = [p for p in inside if not ({*ast.walk(p[0])} - {p[0]}) & {q[0] for q in inside}]
         found = inside or [places for places in found if len({place.lineno for place in places}) <= MOST]
         return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
-
-    def _is_harmless(self, place):
-        """Whether all that is computed from the variable that a place is written to is right."""
-        read = [v for v in self.sides.readers_of(place) if v in self.own]
-        return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
         """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
@@ -316,7 +303,7 @@ def _lines_before(sides, nodes, number, fine):
         node = left.pop()
         if ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
             continue
-        every = sides.writes(node, number, False)
+        every = sides.writes(node, number)
         writes = [s for s in every if not is_empty(value_for(s, node))]
         if not every or len(found) > MOST:
             return [None]
@@ -352,7 +339,7 @@ def _new_array(sides, number):
     """[the statement that makes a new array of the wrong shape, which is returned], or []."""
     own, finding = sides.values(number), sides.found[number]
     returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
-    makers = [s for n in returned for s in sides.writes(n, number, True)[:1] if is_empty(value_for(s, n))]
+    makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
     is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
     return makers if finding.outcome == "wrong shape" and is_wrong else []
