@@ -108,6 +108,10 @@ class _Told:
             case = f"With {self.label}: " if self.label else "In the plain case: "
             self.say(one.name, one.text if holds == others else f"{case}{one.text}")
             self.left -= {(i, label) for label in {self.label, *holds}}
+            strange = [n for x in cells.labels if x in others - holds for n in cells.labels[x]]
+            strange = [f for f in map(cells.found.__getitem__, strange) if f.wrong and f.outcome == "wrong shape"]
+            if strange and cells.first_failed.outcome != "wrong shape":
+                self.say(None, f"With {strange[0].case.label}: {strange[0].fact()[0]}")
 
     def without_mistakes(self):
         """What is told if no mistake is known: of axes, of an order, or the smallest call."""

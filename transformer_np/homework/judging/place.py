@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..guard import guarded, unheard
-from .attempt import arrays_of, attempt, work_of
+from .attempt import attempt, work_of
 from .compare import close
 from .cover import Cells, Cover, unwarned
 from .edit import MOVES, about, change_of, undone_by
@@ -122,7 +122,7 @@ def _place_in(trials, family, found, wanted):
     suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit = search.one_edit(found)
-    if edit and not (sides and _makes_up(edit) and edit.node not in sides.fine_in(wrong[0], False)):
+    if edit and not _makes_up(edit, sides):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
     for first, better in () if edit else search.partly_right():
         first.make()
@@ -135,19 +135,20 @@ def _place_in(trials, family, found, wanted):
         if place and second.kind not in MOVES and second.node is not first.new:
             return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
-    is_told = len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
-    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(trials, family, cells, suspects, named))
+    is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
+    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(sides, cells, suspects, named))
 
 
-def _makes_up(edit):
-    """Whether an edit adds something to a returned variable, which may be wrong from its making on."""
+def _makes_up(edit, sides):
+    """Whether an edit adds something to a returned variable that is wrong from its making on."""
     is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
-    return is_returned and edit.kind in INVENTED and not edit.also
+    is_added = is_returned and edit.kind in INVENTED and not edit.also
+    return bool(sides) and is_added and edit.node not in sides.fine_in(sides.failed[0], False)
 
 
-def _mended(trials, family, cells, suspects, named):
+def _mended(sides, cells, suspects, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
-    places = {}
+    places, trials, family = {}, cells.trials, sides.family
     numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
@@ -157,7 +158,7 @@ def _mended(trials, family, cells, suspects, named):
         if any(found[n].wrong for n in expected):
             search = _Edits(trials, family, found, [*expected], suspects, undone_by(trials, [one]), expected)
             edit = search.one_edit(found)
-            if edit:
+            if edit and not _makes_up(edit, sides):
                 places.setdefault(edit.node.lineno, _place(family, edit))
     return tuple(places[line] for line in sorted(places))
 
@@ -168,7 +169,7 @@ class _Edits:
     """
 
     def __init__(self, trials, family, found, numbers, suspects, undone=None, expected=None):
-        self.trials, self.family, self.numbers = trials, family, sorted(numbers, key=lambda n: _size(trials.cases[n]))
+        self.trials, self.family, self.numbers = trials, family, numbers
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self.suspects = {line for suspect in suspects for line in suspect.marks}
@@ -193,13 +194,13 @@ class _Edits:
     def one_edit(self, found):
         """The edit that makes every case right, or None. found: the Findings without it, by number"""
         self.found, self._before = found, self._right_in(found)
-        wrong = sorted((n for n in self.numbers if not found[n].right), key=lambda n: _size(self.trials.cases[n]))
+        wrong = [n for n in self.numbers if not found[n].right]
         self._order, least = wrong + [n for n in self.numbers if n not in wrong], self.trials.left - self._allowed
         for edit in self._edits():
             if self.trials.left <= least:
                 return None
             if self._makes_right(edit) and self._is_tried(edit) and self._is_proof(edit):
-                return edit
+                return self._smallest(edit)
         return None
 
     def _edits(self):
@@ -243,6 +244,16 @@ class _Edits:
             return test is None or len(seen) == 2
         finally:
             edit.undo()
+
+    def _smallest(self, edit):
+        """An edit of several places without those that need none."""
+        parts = [replace(edit, also=()), *edit.also]
+        for part in parts if edit.kind not in MOVES else ():
+            first, *others = [other for other in parts if other is not part] or parts
+            fewer = replace(first, also=tuple(others))
+            if len(others) + 1 < len(parts) and self._makes_right(fewer):
+                edit, parts = fewer, [first, *others]
+        return edit
 
     def _makes_right(self, edit):
         """Whether an edit makes every case right. One that makes some of the wrong results right, and no right one
@@ -309,10 +320,6 @@ class _Edits:
         results = trials.results(case, tried)
         trials.left -= int(self._work * max(1, steps.taken / self._usual)) + _numbers_in(tried.output) // 10
         return Finding(trials.exercise, case, tried, results, self.expected[number], trials.shares[number])
-
-
-def _size(case):
-    return sum(array.size for array in arrays_of(case))
 
 
 def _is_better(now, before):
