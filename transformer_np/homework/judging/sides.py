@@ -136,10 +136,11 @@ class Sides:
         return {n for n in reads if isinstance(n.ctx, ast.Load)}
 
     def writes(self, node, number):
-        """The statements that write what a variable's node reads when it first runs: the last one that writes all of
-        it, and those after it."""
-        when, written = self.run(number)[1], []
-        now = when[node][0] if node in when else 0
+        """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
+        of it, and those after it."""
+        (own, when), known, written = self.run(number), self.known_in(number, False), []
+        right = [is_data(value) and known.has(flat(value, False)) for value in own.get(node, ())]
+        now = when[node][right.index(False) if False in right else 0] if right else 0
         for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
             times = [time for time in when.get(s.value, ()) if time < now]
             written += [(times[-1], s)] if times else []
