@@ -144,10 +144,10 @@ class _Replaced:
                 if (late and is_result) or all(isinstance(v, float | np.floating) and v == 0 for v in values):
                     continue  # nothing follows from the result itself; without a factor or a term much is right
                 if self._is_right_with(node, values, i, first) and self._is_proven(node, i, failed[1:], shape, origins):
-                    return self._origin(node, failed, fine, shape)
+                    return self._origin(node, failed, fine)
         return None
 
-    def _origin(self, node, failed, fine, shape):
+    def _origin(self, node, failed, fine):
         """The statements that compute what a node reads, or the node itself."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return [node]
