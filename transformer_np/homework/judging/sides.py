@@ -53,6 +53,16 @@ class Sides:
         around = [n.test for n in around if without and all(n.test in own for own in without)]
         return around[-1] if around else node
 
+    def whole_condition(self, node):
+        """Of a part of a condition, the whole condition."""
+        tests = (n.test for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp))
+        return next((test for test in tests if node in ast.walk(test) and _is_truth(node, test)), node)
+
+    def asked_around(self, node):
+        """The names in the conditions under which a node runs."""
+        around = (n for n in self.scope if isinstance(n, ast.If) and node is not n.test and node in ast.walk(n))
+        return {name.id for n in around for name in ast.walk(n.test) if isinstance(name, ast.Name)}
+
     def is_shared(self, node):
         """Whether a node is in a helper or a lambda of the student's that several places call."""
         lambdas = (s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.value, ast.Lambda))
@@ -60,6 +70,32 @@ class Sides:
         name = ast.unparse(short.targets[0]) if short else getattr(self.scope.get(node), "name", "")
         is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
         return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
+
+    def calls_own(self, node, number):
+        """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
+        there."""
+        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in functions]
+        return any(n not in self.fine_in(number, False) for n in calls)
+
+    def is_used_rightly(self, node, number):
+        """Whether what is right is computed from the variable that a statement writes."""
+        line = self.assignment_of(node)
+        if line is None:
+            return False
+        fine, name = self.fine_in(number, False), line.targets[0].id
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
+        returned, finding = self.returned_as(self.own), self.found[number]
+        wrong = finding.wrong or () if len(returned) == len(finding.expected) else ()
+        values += [value for i, value in enumerate(returned) if i not in wrong]
+        parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
+        names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
+        return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
+
+    def assignment_of(self, node):
+        """The assignment to a variable that a node is in, or None."""
+        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
+        return line if line and isinstance(line.targets[0], ast.Name) else None
 
     def written_into(self, variable):
         """The values of the assignments to a variable."""
@@ -161,6 +197,12 @@ class Sides:
 def _nonzero(value):
     """The numbers of an array but its zeros, in their order."""
     return value[value != 0] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else None
+
+
+def _is_truth(node, test):
+    """Whether a node is a condition, or one of those that `and`, `or` and `not` join to one."""
+    parts = getattr(test, "values", None) or [getattr(test, "operand", None)]
+    return node is not test and any(part is node or (part is not None and _is_truth(node, part)) for part in parts)
 
 
 def inputs_of(place, own):

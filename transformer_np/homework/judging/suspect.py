@@ -23,7 +23,7 @@ _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ 
 
 def _suspect(sides, places, cause=None):
     """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
-    marked = {part.lineno: part for part in reversed(places)}  # one mark in each line
+    marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
     text = f"{cause} first occurs in line {min(marks)}" if cause else ""
     return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
@@ -47,7 +47,8 @@ def suspects_of(sides, names=()):
     for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
-        if places and not any(map(sides.is_shared, places)):  # or else the mistake may be where it is called
+        is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
+        if places and not is_elsewhere:
             places = _new_array(sides, first) or places
             places = list(map(sides.decided_by, places)) if len(names) == len(places) == 1 else places  # one cause
             suspect = _suspect(sides, places)
@@ -56,10 +57,13 @@ def suspects_of(sides, names=()):
 
 
 def to_show(sides, suspects, named):
-    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none of a method that
+    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
+    condition on an argument that is not used, for it may be right where it should not run, and none of a method that
     the student need not write."""
     causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
     suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
+    unused = {h.program.argument for h in named if h.program}
+    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
     is_listed = any(not h.program for h in named)
     return [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
 
@@ -105,7 +109,7 @@ class _Replaced:
         for node in read if len(places) == 1 else ():
             writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]):
+            if value not in fine or is_new(value, own[value]) or self._is_used_rightly(value):
                 continue
             readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
@@ -115,6 +119,10 @@ class _Replaced:
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
+
+    def _is_used_rightly(self, node):
+        """Whether what is right is computed from the variable that a place is written to, in every case."""
+        return all(self.sides.is_used_rightly(node, n) for n in self.failed)
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
@@ -249,7 +257,7 @@ class _ByValue:
             value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
             if isinstance(place, ast.Name | ast.Attribute) or is_empty(value):
                 continue
-            if self.sides.is_shared(place):
+            if self.sides.is_shared(place) or self._is_harmless(place):
                 continue
             made = (n for n, v in enumerate(self.own.get(value, ())) if self.is_made(value, v))
             unknown = self._unknown(place, next(made, 0))
@@ -262,6 +270,13 @@ class _ByValue:
         inside = [p for p in inside if not ({*ast.walk(p[0])} - {p[0]}) & {q[0] for q in inside}]
         found = inside or [places for places in found if len({place.lineno for place in places}) <= MOST]
         return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
+
+    def _is_harmless(self, place):
+        """Whether all that is computed from the variable that a place is written to is right."""
+        line = self.sides.assignment_of(place)
+        read = self.sides.read_from(line.targets[0].id) if line else []
+        read = [value for value in read if value in self.own and value is not line.value]
+        return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
         """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
