@@ -132,7 +132,8 @@ def _place_in(trials, family, found, wanted):
             place = both and Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
         finally:
             first.undo()
-        if place and second.kind not in MOVES and second.node is not first.new:
+        is_any_number = second and second.kind == "number" and second.node is first.new  # which two edits make
+        if place and second.kind not in MOVES and not is_any_number:
             return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
     is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs

@@ -45,14 +45,6 @@ class Sides:
         methods = [method for method in getattr(answer, "body", ()) if isinstance(method, ast.FunctionDef)]
         return any(method.name in self.trials.exercise.given and node in ast.walk(method) for method in methods)
 
-    def decided_by(self, node):
-        """The condition under which a place runs, if some failing case does without the place; or else the place."""
-        value = getattr(node, "value", node)
-        without = [own for own in map(self.values, self.one_of_each_label) if value not in own]
-        around = [n for n in self.scope if isinstance(n, ast.If) and node in ast.walk(n) and n.test is not node]
-        around = [n.test for n in around if without and all(n.test in own for own in without)]
-        return around[-1] if around else node
-
     def whole_condition(self, node):
         """Of a part of a condition, the whole condition."""
         tests = (n.test for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp))

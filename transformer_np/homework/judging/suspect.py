@@ -50,7 +50,6 @@ def suspects_of(sides, names=()):
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
-            places = list(map(sides.decided_by, places)) if len(names) == len(places) == 1 else places  # one cause
             suspect = _suspect(sides, places)
             found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
