@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..homework.deadline import shown
-from ..homework.judging.about_edit import of_kind
+from ..homework.judging.edit import of_kind
 from ..homework.path import all_exercises
 from ..homework.remarks import how
 from .copies import MEANING, matrix

@@ -11,7 +11,7 @@ import pytest
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging import cover
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.cells import Cells
+from transformer_np.homework.judging.cover import Cells
 from transformer_np.homework.judging.describe import shapes
 from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
@@ -69,7 +69,7 @@ def test_answers_judged_before_change_nothing(told):
 
 @pytest.mark.long
 def test_the_search_ends_after_so_many_trials(monkeypatch):
-    monkeypatch.setattr(cover, "PAIRS", 50)
+    monkeypatch.setattr(Trials, "most", lambda trials: 50)
     exercise = all_exercises()["scaled_dot_product_attention_backward"]
     trials, rng = Trials(exercise, 0), np.random.default_rng(0)
 

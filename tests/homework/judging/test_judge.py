@@ -18,9 +18,8 @@ from transformer_np.homework.judging.attempt import attempt, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.example import smallest_call
 from transformer_np.homework.judging.family import Endless, without_huge_arrays
-from transformer_np.homework.judging.finding import findings
+from transformer_np.homework.judging.finding import CHANGED, OTHER_DTYPE, findings
 from transformer_np.homework.judging.judge import OUTCOMES, WIDTH, judge
-from transformer_np.homework.judging.rules import CHANGED, OTHER_DTYPE
 from transformer_np.homework.judging.trials import Trials
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------
@@ -1136,7 +1135,7 @@ def test_rows_that_are_hidden_whole_are_named():
         return hidden
 
     found = describe_roughly(draws(lambda y, n, mask: np.where(mask.all(-1)[..., None], np.nan, y), mask=mask))
-    assert found.name == "NaN in fully hidden rows"
+    assert found.name == "NaN in whole rows"
 
 
 def test_repeated_ids_are_named():

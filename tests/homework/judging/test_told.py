@@ -854,7 +854,7 @@ def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
                 x_hat = centred / std
                 return gamma * x_hat + beta, x_hat, std
             """,
-            "Look at line 7:",
+            "One change in line 7 makes it right:",
             "std = ",
         ),
         (

@@ -17,7 +17,7 @@ from ..exercise import call
 from .crash import Crash, crash_of, crash_of_trial
 
 _NUMPY = str(Path(np.__file__).parent)
-USUAL_WORK, OF_A_CALL = 1000, 60
+USUAL_WORK = 1000
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def work_of(function, case):
     of about 0.1 µs, never a time; USUAL_WORK if something else, such as a debugger, counts already."""
     if sys.getprofile() is not None:
         return USUAL_WORK
-    work = OF_A_CALL + sum(array.size for array in arrays_of(case)) // 10
+    work = sum(array.size for array in arrays_of(case)) // 10
 
     def on_event(frame, event, _):
         nonlocal work

@@ -5,6 +5,8 @@ import numpy as np
 from .words import listed
 
 TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use float32 and any order of operations
+NEARLY_ALL = 0.9  # of some numbers, where a few may be equal by chance
+MOST_NUMBERS = 3_000_000  # of an array that a search makes or looks at
 FLOOR = 1e-3  # stands for the largest number of an array of zeros
 
 

@@ -1,20 +1,194 @@
-"""The search for the fewest hypotheses that together give the student's numbers in all wrong cells.
+"""The results of an answer beside those of hypotheses: the one place that says what is true of a run.
 
-First the listed mistakes and ignored arguments, each time the one that covers most; then pairs of which neither covers
-a cell alone. What changes a cell that the answer has otherwise is struck out, and the search begins again. It is
-bounded by the work of its runs, never by time: the same answer and seed give the same text on every machine.
+A cell is (a result, the label of a case), or (NOTHING, label) for calls that return no results. A hypothesis covers a
+wrong cell if its program gives what the answer gives in every draw of the case; it is refuted if it changes what the
+answer has otherwise. A gradient of a wrong forward pass follows from it, and proves nothing.
 """
 
+import re
+import warnings
+from contextlib import contextmanager
 from itertools import combinations
 
 import numpy as np
 
-from .cells import NOTHING, subsets
 from .compare import close
+from .describe import describe_exactly
+from .hypothesis import listed
+
+NOTHING = -1
+CHANCE = ("NaN everywhere", "all zeros", "the same number everywhere")  # what many mistakes make
+_OF_EVERY_CALL = re.compile(r"\b(always|never|every call|not used|does not use|ignored?|wherever)\b")
+
+
+@contextmanager
+def unwarned():
+    """Inside the block, no warning is raised or shown: wrong numbers overflow."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+class Cells:
+    """wrong, following: wrong cells, and those of gradients that follow from a wrong forward pass
+    first: the wrong cells of the first failing case; labels: {label: numbers of its cases}
+    tried: the runs so far; cached ones count too, so that an answer judged earlier changes nothing
+    """
+
+    def __init__(self, trials, found):
+        self.trials, self.found = trials, found
+        self.tried, self._agreed, self._described = set(), {}, {}
+        self.first_failed = next(finding for finding in found if not finding.right)
+        self.labels, self.astray = {}, {}
+        exercise = trials.exercise
+        gradients = {i for i, result in enumerate(exercise.results) if exercise.is_gradient(result)}
+        for number, finding in enumerate(found):
+            self.labels.setdefault(finding.case.label, []).append(number)
+            self.astray.setdefault(finding.case.label, set()).update({*(finding.wrong or ())} - gradients)
+        every = {
+            (i, f.case.label) for f in found for i in ([NOTHING] if f.wrong is None else f.wrong) if not f.case.raises
+        }
+        self.following = {(i, label) for i, label in every if i in gradients and self.astray[label]}
+        self.wrong = every - self.following
+        self.first = {cell for cell in self.wrong if cell[1] == self.first_failed.case.label}
+        self.mistakes = listed(trials)
+
+    # --- running hypotheses ---------------------------------------------------------------------------------------
+
+    def run(self, some, number):
+        """The results of a program with some hypotheses on a case, or None, and its attempt."""
+        some = frozenset(some)
+        self.tried.add((some, number))
+        return self.trials.variant_on([h.name for h in some], number)
+
+    def compatible(self, some):
+        """Whether these hypotheses can be made together."""
+        return self.trials.compatible([h.name for h in some])
+
+    # --- what is true of a cell -----------------------------------------------------------------------------------
+
+    def agrees(self, some, i, number):
+        """Whether a program gives result i of a case as the answer does, or no results in the same way."""
+        key = frozenset(some), i, number
+        if key not in self._agreed:
+            finding, (results, tried) = self.found[number], self.run(some, number)
+            if finding.results is None or results is None:
+                both = finding.results is None and results is None
+                self._agreed[key] = both and _fails_alike(finding.tried, tried)
+            else:
+                self._agreed[key] = i == NOTHING or close(finding.results[i], results[i])
+        return self._agreed[key]
+
+    def covers(self, some, cell):
+        """Whether a program gives what the answer gives in every draw of a cell."""
+        return self.compatible(some) and all(self.agrees(some, cell[0], n) for n in self.labels[cell[1]])
+
+    def covered(self, some, cells=None):
+        return {cell for cell in (self.wrong if cells is None else cells) if self.covers(some, cell)}
+
+    def explained(self, picked):
+        """The wrong cells that some of these hypotheses together cover."""
+        return set().union(*map(self.covered, subsets(picked)))
+
+    def changes(self, some, number):
+        """Whether a right answer with some hypotheses is wrong in a case."""
+        results, expected = self.run(some, number)[0], self.found[number].expected
+        return results is None or not all(map(close, results, expected))
+
+    def refuted_by_right(self, one, beside=()):
+        """Whether a hypothesis changes a result that the answer has right, or is refuted and speaks of every call."""
+        return self.refuted(one, beside, by_wrong=self.claims_all_calls(one))
+
+    def refuted(self, one, beside=(), by_wrong=True):
+        """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold.
+
+        by_wrong: whether a result that is wrong otherwise counts
+        """
+        for number, finding in enumerate(self.found):
+            if finding.results is None or finding.case.raises:
+                continue
+            alone = self.run((one,), number)[0]
+            for i, right in enumerate(finding.expected):
+                if (i, finding.case.label) in self.following or (alone is not None and close(alone[i], right)):
+                    continue
+                if finding.results[i].shape != right.shape or (i in finding.wrong and not by_wrong):
+                    continue  # of another mistake, which hides this one
+                is_other_branch = finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended)
+                if is_other_branch and not self.claims_all_calls(one):
+                    continue  # in which more may be missing than this mistake, or less
+                around = ((one, *some) for some in [(), *subsets(beside)])
+                if not any(self.compatible(some) and self.agrees(some, i, number) for some in around):
+                    return True
+        return False
+
+    def unlike(self, some, number):
+        """The results of a case that a program with some hypotheses does not give as the answer does."""
+        results = range(len(self.found[number].expected))
+        return [i for i in results if not (self.compatible(some) and self.agrees(some, i, number))]
+
+    def claims_all_calls(self, one):
+        return one.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(one.text))
+
+    def independent(self, picked):
+        """The cells of wrong gradients that these hypotheses leave right, although they explain the forward pass."""
+        if not picked or not self.compatible(picked):
+            return set()
+        explained = self.explained(picked)
+        cells = {(i, label) for i, label in self.following if explained >= {(j, label) for j in self.astray[label]}}
+        runs = {n: self.run(picked, n)[0] for _, label in cells for n in self.labels[label]}
+        return {
+            (i, label) for i, label in cells
+            if all(runs[n] is not None and close(runs[n][i], self.found[n].expected[i]) for n in self.labels[label])
+        }  # fmt: skip
+
+    def first_label_of(self, i):
+        """The label of the first case in which a result is wrong."""
+        return next(label for label in self.labels if (i, label) in self.wrong)
+
+    def tells_something(self, cell):
+        """Whether a wrong cell has other numbers than the 0, NaN and infinity that many mistakes make by chance."""
+        draws = self.draws(*cell) if cell[0] != NOTHING else []
+        if any(draw.actual.shape != draw.expected.shape for draw in draws):
+            return any(np.any(draw.actual) for draw in draws)
+        pairs = [(draw.actual[draw.wrong], draw.expected[draw.wrong]) for draw in draws]
+        return not draws or any(np.any(own[np.isfinite(own) | ~np.isfinite(right)]) for own, right in pairs)
+
+    def described(self, cell):
+        """The description that explains every number of a wrong cell, or None; none of what many mistakes make."""
+        if cell not in self._described:
+            one = None if cell[0] == NOTHING else describe_exactly(self.draws(*cell))
+            self._described[cell] = None if one and one.name in CHANCE else one
+        return self._described[cell]
+
+    def draws(self, i, label):
+        """The draws of a case in which result i is wrong."""
+        return [self.found[n].draw(i) for n in self.labels[label] if i in (self.found[n].wrong or ())]
+
+
+def subsets(some):
+    """All sets of some hypotheses but the empty one, small ones first."""
+    return [part for n in range(1, len(some) + 1) for part in combinations(some, n)]
+
+
+def _fails_alike(one, other):
+    """Whether two attempts without results raise the same exception, or return the same kind of value."""
+    if one.crash and other.crash:
+        return one.crash.is_like(other.crash)
+    return not one.crash and not other.crash and _form(one.output) == _form(other.output)
+
+
+def _form(output, depth=2):
+    """What an output is made of: the types and lengths of its parts; a list may hold itself."""
+    parts = getattr(output, "shape", None)
+    if depth and isinstance(output, list | tuple):
+        parts = tuple(_form(part, depth - 1) for part in output)
+    return type(output).__name__, parts  # a class of a submission is another one in each case
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
 
 MOST = 4  # hypotheses; readers stop after about four texts
-PAIRS = 150  # of 0.1 to 4 ms each
-STRUCK_OUT = 12  # then no mistake is named at all
 
 
 class Cover:
@@ -26,7 +200,7 @@ class Cover:
 
     def __init__(self, cells, place=None, is_alone=False):
         self.cells, self._allowed = cells, None
-        self.is_one = is_alone or (bool(place) and place.edits == 1)
+        self.is_one = is_alone or (bool(place) and place.count == 1)
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(cells.refuted_by_right)
@@ -44,7 +218,7 @@ class Cover:
             refuted = {h for h in picked if is_refuted(h, [other for other in picked if other is not h])}
             if not refuted:
                 return picked
-            struck_out |= refuted if len(struck_out) < STRUCK_OUT else {*self.cells.mistakes}
+            struck_out |= refuted
 
     def _chosen(self, candidates):
         cells = self.cells
@@ -145,7 +319,7 @@ class Cover:
         number = cells.found.index(finding)
         runs = {h: cells.run((h,), number)[0] for h in candidates}
         if self._allowed is None:  # what is struck out makes no pairs anew
-            self._allowed = len(cells.tried) + cells.trials.most(PAIRS)
+            self._allowed = len(cells.tried) + cells.trials.most()
         right, own = finding.expected, finding.results
         changed = {
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()

@@ -1,14 +1,18 @@
-"""One edit of a syntax tree, and how it is made."""
+"""One edit of a syntax tree: how it is made, what it adds and takes away, and the sentence on it."""
 
 import ast
+from collections import Counter
 from dataclasses import dataclass
+
+from .family import family_with
+from .words import WIDTH
 
 MOVES = ("order of lines", "indentation")  # of whole lines
 
 
 @dataclass(frozen=True)
 class Edit:
-    """kind: a key of KINDS in `about_edit`; group: 0 for the smallest; node: the expression or statement to mark
+    """kind: a key of KINDS; group: 0 for the smallest; node: the expression or statement to mark
 
     make, undo: change the tree, and change it back
     """
@@ -40,3 +44,132 @@ class Edit:
             setattr(self.parent, self.field, node)
         else:
             getattr(self.parent, self.field)[self.index] = node
+
+
+_OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+
+
+def undone_by(trials, named):
+    """The tokens that undo some mistakes in a right answer, {token: how many more}; None of no mistakes."""
+    listed = [h.name for h in named if h.name in trials.exercise.mistakes]
+    listed = listed if trials.compatible(listed) else []
+    ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
+    right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
+    undone = Counter(ignored)
+    for family, sign in ((right, 1), (wrong, -1)) if listed and right and wrong else ():
+        for tree in family.trees.values():
+            _count(undone, tree, sign)
+    return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
+
+
+def change_of(edit):
+    """The tokens that an Edit adds, and takes away, {token: how many more}."""
+    change = Counter()
+    for part in (edit, *edit.also):
+        _count(change, part.new, 1)
+        _count(change, part.node, -1)
+    return change
+
+
+def _count(tokens, tree, sign):
+    for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
+        if isinstance(node, _OPERATORS):
+            tokens[type(node)] += sign
+        elif isinstance(node, ast.Constant):
+            tokens[repr(node.value)] += sign
+        elif isinstance(node, ast.Attribute | ast.keyword):
+            tokens[getattr(node, "attr", None) or node.arg] += sign
+        elif isinstance(node, ast.Name):
+            tokens[node.id] += sign
+
+
+# --- the sentence on an edit ------------------------------------------------------------------------------------------
+
+
+# kind: a sentence for the student, true if the edit makes the answer right; {0}: the code; {1}: a function
+KINDS = {
+    "operator": "{0} has the wrong operator.",
+    "comparison": "The comparison {0} is wrong.",
+    "order": "The order of the parts is wrong here.",
+    "reversed": "This goes through in the wrong order.",
+    "brackets": "Brackets are missing or in the wrong place here.",
+    "number": "The results are right with a different number in place of {0}.",
+    "flag": "This True or False is the wrong way around.",
+    "axis": "The axis in {0} is wrong.",
+    "lost axis": "This loses an axis that is needed afterwards: see keepdims.",
+    "name": "The results are right with another of your variables or arguments in place of {0}.",
+    "dtype": "The dtype here is wrong: the numbers do not fit into it.",
+    "function": "A different function belongs here.",
+    "transpose": "A transpose is missing here, or there is one too many.",
+    "sign": "The sign here is wrong.",
+    "inverted": "The condition here is the wrong way around.",
+    "truth value": "Ask whether this is None, not for its truth value.",
+    "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
+    "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
+    "not assigned": "This line compares and changes nothing: `=` assigns.",
+    "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
+    "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
+    "writes into its input": "This writes into an array that the caller still needs.",
+    "extra part": "The results are right without a part of {0}: a term, a factor or a function.",
+    "extra line": "The results are right without this line.",
+    "missing function": "The results are right with {1} of {0} in its place.",
+    "missing factor": "The results are right if {0} is multiplied or divided by the right value.",
+    "missing term": "The results are right if the right value is added to {0} or subtracted from it.",
+    "missing argument": "An argument is missing in this call.",
+    "missing part": "A part of the block is left out here.",
+    "order of results": "The results are returned in the wrong order.",
+    "order of lines": "The lines are in the wrong order here.",
+    "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
+    "missing condition": "This line must not run every time.",
+    "missing index": "The results are right with all of the array, not only this part.",
+}
+_AROUND = {
+    "np.sqrt(": "the root", "np.square(": "the square", "np.exp(": "the exponential", "np.log(": "the logarithm",
+    "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
+}  # fmt: skip
+
+
+def about(edit):
+    """The sentence of a kind of edit, about the code that is edited."""
+    code, new = ast.unparse(edit.node), ast.unparse(edit.new)
+    if edit.kind == "name" and any((ast.unparse(o.node), ast.unparse(o.new)) == (new, code) for o in edit.also):
+        return f"`{code}` and `{new}` are in each other's place."
+    if edit.kind == "name" and isinstance(edit.node, ast.Assign):
+        return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
+    around = next((text for function, text in _AROUND.items() if new.startswith(function)), "a function")
+    is_short = len(code) <= WIDTH // 2
+    special = _special(edit, code, new) if is_short else ""
+    return special or of_kind(edit.kind, f"`{code}`" if is_short else "this", around)
+
+
+def of_kind(kind, code="this", function="a function"):
+    """The sentence on all edits of a kind; "" for another name of a mistake."""
+    sentence = KINDS.get(kind, "").format(code, function)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _special(edit, code, new):
+    """A sentence that says more than that of the kind, or ""."""
+    numbers, name = [getattr(n, "value", None) for n in (edit.node, edit.new)], code.rpartition(".")[2]
+    if all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
+        return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
+    if edit.kind == "axis" and isinstance(edit.node, ast.Subscript):
+        return f"`{code}` adds an axis at the end, which is right for the last `axis` only: see keepdims."
+    if edit.kind == "axis" and isinstance(edit.new, ast.Call) and not _has_axis(edit.new):
+        return f"`{code}` goes over some axes only: it must go over all of them."
+    if edit.kind == "axis" and isinstance(edit.new, ast.Call) and not _has_axis(edit.node):
+        return f"`{code}` goes over all axes: it must go over some of them only."
+    if edit.kind == "comparison":
+        strict = {type(edit.node.ops[0]), type(edit.new.ops[0])} in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
+        return f"`{code}` is wrong where both sides are equal." if strict else ""
+    if edit.kind == "missing function" and "nan_to_num" in new:
+        return f"`{code}` is NaN where it must be a number: is there 0/0 or ∞ − ∞ in it, or in what it uses?"
+    if edit.kind == "function" and name in ("empty", "empty_like"):
+        return f"`{code}` sets no numbers: they are whatever the memory holds, until a line writes them."
+    return f"`{name}` is not the function that belongs here." if edit.kind == "function" else ""
+
+
+def _has_axis(call):
+    """Whether a reduction such as x.sum(…) or np.sum(x, …) is told which axes to reduce."""
+    is_of_numpy = getattr(getattr(call.func, "value", None), "id", "") == "np"
+    return len(call.args) > is_of_numpy or any(keyword.arg == "axis" for keyword in call.keywords)

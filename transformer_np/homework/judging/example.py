@@ -7,8 +7,9 @@ import numpy as np
 
 from ..exercise import call
 from .describe.partial import number
+from .words import WIDTH
 
-_NUMBERS, _LETTERS = 8, 200  # of an array in a message, and of a call with the numbers of its arrays
+_NUMBERS = 8  # of an array in a message
 _PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 
@@ -33,7 +34,7 @@ def smallest_call(found):
     shown = ([_written(array[row], digits) for array in (draw.expected, draw.actual)] for digits in (5, 9, 17))
     expected, got = next((two for two in shown if two[0] != two[1]), ("", ""))
     with_numbers, with_shapes = (_call(finding, given, most) for most in (_NUMBERS, 0))
-    shown = with_numbers if len(with_numbers) <= _LETTERS else with_shapes
+    shown = with_numbers if len(with_numbers) <= 2 * WIDTH else with_shapes
     label = finding.case.label if all(f.right for f in found if not f.case.label) else ""
     label = f" ({label})" if label and label not in shown else ""
     return expected and f"In the call {shown}{label}:\n    {name} must be {expected}\n    yours is {got}"
@@ -54,7 +55,7 @@ def _call(finding, given, most):
         elif isinstance(value, np.ndarray | int | float | str | bool | None):
             parts.append(f"{name}={_written(value)}")
         elif isinstance(value, list | tuple | dict) and finding.exercise.drive is call:
-            is_short = not isinstance(value, dict) and len(str(value)) < 60
+            is_short = not isinstance(value, dict) and len(str(value)) <= WIDTH // 2
             parts.append(f"{name}={value}" if is_short else f"{name} of {len(value)} entries")
     return f"{finding.exercise.name}({', '.join(parts)})"
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from .cells import CHANCE, NOTHING, Cells, unwarned
-from .cover import MOST, Cover
+from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
 from .example import smallest_call
@@ -33,7 +32,7 @@ def explain(trials, found, place=None):
         cover = Cover(cells, place)
         told = _Told(cells, cover)
         told.mistakes()
-        told.said += told.rest() if not place or place.edits > 1 else []
+        told.said += told.rest() if not place or place.count > 1 else []
         told.crashes()
         told.descriptions()
         if not cover.picked and not place:
@@ -59,7 +58,8 @@ class _Told:
 
     @property
     def texts(self):
-        return list(dict.fromkeys(text for _, text in self.said if text))
+        texts = list(dict.fromkeys(text for _, text in self.said if text))
+        return [text for text in texts if not any(text != other and text.endswith(other) for other in texts)]
 
     def say(self, name, text):
         self.said.append((name, text))
@@ -160,10 +160,10 @@ class _Told:
 
 def _says_more(place, cells, cover):
     """Whether the line says more than the texts: of a crash that no mistake explains."""
-    is_rule = any(text.startswith("The results are right") for text in place.about.values())
+    is_rule = any(h.text.startswith("The results are right") for h in place.edits)
     return bool(cells.first_failed.tried.crash) and not cover.picked and not is_rule
 
 
 def _about(place):
     """The sentences on a Place, each with its line where there are two."""
-    return [f"Line {line}: {text}" if place.edits > 1 else text for line, text in place.about.items()]
+    return [f"Line {h.line}: {h.text}" if place.count > 1 else h.text for h in place.edits]

@@ -6,6 +6,7 @@ import linecache
 import sys
 import warnings
 from contextlib import contextmanager
+from math import isqrt
 from types import CellType, CodeType, FunctionType
 
 import numpy as np
@@ -14,14 +15,13 @@ from ..guard import SAFE, is_students
 from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import arrays_of
+from .compare import MOST_NUMBERS
 from .syntax import STEP
 
-MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
-MOST_POSITIONS = 2_000  # of np.arange: a table of pairs has their square
+MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-ROUNDS = 4  # of a loop, after which its variables are looked at again: one that doubles in each grows 16-fold
 _GROWING = (list, str, tuple, dict)
-OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
+OF_A_NODE = 12  # the work of compiling an edited answer
 
 
 class Endless(Exception):
@@ -30,8 +30,9 @@ class Endless(Exception):
 
 @contextmanager
 def without_huge_arrays(cases):
-    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for in these cases."""
-    most = max([MOST_POSITIONS, *(2 * array.size for case in cases for array in arrays_of(case))])
+    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for in these cases; a table of
+    pairs has their square."""
+    most = max([isqrt(MOST_NUMBERS), *(2 * array.size for case in cases for array in arrays_of(case))])
     arange = np.arange
 
     def bounded(*args, **options):
@@ -57,11 +58,15 @@ class Family:
     def __init__(self, answer, of_student=True):
         self.answer, self.trees, self.lines = answer, {}, []
         self.most_steps = MOST_STEPS
-        self.file = _file_of(answer, of_student)
-        self.space = _space_of(answer)
-        if self.file is None or self.space is None:
+        function = _function_of(answer)
+        self.file = function and function.__code__.co_filename
+        if function is None or (of_student and not is_students(self.file)):
             return
-        self.space = {k: SAFE.get(v, v) if callable(v) else _own_copy(v) for k, v in self.space.items()}
+        self.space = {  # copies of what a run could change
+            name: SAFE.get(value, value) if callable(value)
+            else copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+            for name, value in function.__globals__.items()
+        }  # fmt: skip
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
@@ -79,7 +84,7 @@ class Family:
 
     @property
     def work_of_edit(self):
-        return OF_AN_EDIT + OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
+        return OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
 
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
@@ -153,8 +158,7 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        is_due = self.left % ROUNDS == 0
-        if self.left < 0 or (is_due and _is_large(sys._getframe(1).f_locals.values())):
+        if self.left < 0 or _is_large(sys._getframe(1).f_locals.values()):
             raise Endless
 
 
@@ -178,11 +182,6 @@ def _depth(value, end):
         value = value[end] if type(value) is not dict else next(reversed(value) if end else iter(value))
         depth += 1
     return depth
-
-
-def _own_copy(value):
-    """A value of the student's module, as a copy if a run could change it."""
-    return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
 
 
 def _codes_in(code):
@@ -228,26 +227,12 @@ def _function(function, codes, space, cell=None):
     return again
 
 
-def _file_of(answer, of_student):
-    code = _code_of(answer)
-    if code is None or (of_student and not is_students(code.co_filename)):
-        return None
-    return code.co_filename
-
-
-def _code_of(answer):
-    if isinstance(answer, type):
-        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
-        return methods[0].__code__ if methods else None
-    code = getattr(answer, "__code__", None)
-    return code if isinstance(code, CodeType) and not code.co_freevars else None  # a closure cannot be made again
-
-
-def _space_of(answer):
-    if isinstance(answer, type):
-        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
-        return methods[0].__globals__ if methods else None
-    return getattr(answer, "__globals__", None)
+def _function_of(thing):
+    """A function itself, or the first method of a class; None of anything else, and of a closure, which cannot be made
+    again."""
+    members = vars(thing).values() if isinstance(thing, type) else [thing]
+    first = next((member for member in members if isinstance(member, FunctionType)), None)
+    return None if first is thing and first.__code__.co_freevars else first
 
 
 def _definitions(text, file):
@@ -269,7 +254,7 @@ def _bound_name(node):
 
 def _is_at(tree, thing, file):
     """Whether a function or class is the one that a tree defines."""
-    code = _code_of(thing)
+    code = getattr(_function_of(thing), "__code__", None)
     if code is None or code.co_filename != file:
         return False
     if isinstance(tree, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""From an answer's outputs to a verdict: its outcome and its explanation."""
+"""From an answer's outputs to a verdict: its outcome, its explanation and its lines."""
 
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -6,14 +6,12 @@ from textwrap import fill
 from .crash import warn_of
 from .example import smallest_call
 from .explain import Explanation, explain
-from .finding import findings
-from .lines import lines_to_show
-from .rules import CHANGED, SHARED, broken_rules
+from .finding import CHANGED, SHARED, broken_rules, findings
+from .place import INVENTED, Place
 from .unread import about_unread, labels_of_unread
-from .words import cases_of
+from .words import WIDTH, cases_of, listed
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
-WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,10 @@ def judge(trials, attempts, pointed=None):
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if all(finding.wrong == [] for finding in failed):
         explanation = Explanation(list(rules), list(rules.values()), [])
-        lines = lines_to_show(trials, pointed, rules, ())
+        lines = lines_to_show(trials, pointed, rules, Explanation([], [], []))
     else:
         explanation = _explained(trials, found, pointed)
-        lines = lines_to_show(trials, pointed, rules, explanation.names, explanation.listed)
+        lines = lines_to_show(trials, pointed, rules, explanation)
         explanation = _with_rules(trials, explanation, rules, lines)
     left_out = [finding for of in trials.unread.values() for finding in of.values()]
     labels = _labels([*failed, *left_out])
@@ -104,12 +102,12 @@ def _with_rules(trials, explanation, rules, lines):
     """The Explanation with the rules that are broken too, and the parameters that nothing reads."""
     trials.begin()
     also = [f"Also: {text}" for name, text in rules.items() if name != SHARED]
-    unread = labels_of_unread(trials, explanation.listed)
+    unread = labels_of_unread(trials, explanation.listed) if trials.unread else {}
     names = explanation.names or [*rules] or ([lines.place.kind] if lines.place else [])
     return replace(
         explanation,
         names=[*names, *(f"{name} not used" for name in unread)],
-        texts=[*explanation.texts, *also, *about_unread(unread)],
+        texts=[*explanation.texts, *also, *(about_unread(unread) if unread else [])],
     )
 
 
@@ -153,3 +151,67 @@ def _not_started(exercise, crash, seed):
 
 def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
+
+
+# --- the lines that a message shows -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lines:
+    """place: where edits make the answer right, or None; shown: what the student reads
+    first: the number of the line to look at, or None; change: the line that changes an argument, ""
+    """
+
+    place: Place | None = None
+    shown: tuple = ()
+    first: int | None = None
+    change: str = ""
+
+    @property
+    def repair(self):
+        return self.place.repair if self.place else ""
+
+
+def lines_to_show(trials, pointed, rules, explanation):
+    """The Lines for a wrong answer.
+
+    pointed: a Pointed or None; rules: {name: text} of those that are broken
+    """
+    if pointed is None:
+        return Lines()
+    place, change = pointed.place, pointed.change if CHANGED in rules else None
+    at = next(iter(change.marks)) if change else None
+    if place and explanation.listed and "nan_to_num" in place.repair:
+        place = None  # which only hides it
+    if place and place.kind in INVENTED and len(explanation.listed) > 1:
+        place = replace(place, repair="")
+        shown = [_look(place.marks)]
+    elif place:
+        what = "the rest" if trials.unread else "the results" if rules and explanation.names else "it"
+        shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
+    elif pointed.mended:
+        first, shown = pointed.mended[0].line, [_look(part.marks) for part in pointed.mended]
+    else:
+        first = pointed.suspects[0].line if pointed.suspects else at
+        suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself
+        shown = [_look(h.marks, h.text) for h in suspects]
+    first = place.line if place else first
+    is_told = not change or (place and place.line == at)
+    return Lines(place, tuple(shown), first, "" if is_told else _look(change.marks, change.text))
+
+
+def _look(marks, text=""):
+    where, is_one = f"line{'s' * (len(marks) > 1)} {listed(map(str, marks))}", len(marks) == 1
+    text = text or f"Look at {where}{'' if is_one else ', where the first wrong value is made'}"
+    return "\n".join([f"{text}:", *marks.values()])
+
+
+def _of_place(place, right):
+    """The lines of a Place, with what is proved of them."""
+    if place.count == 1:
+        return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
+    if place.count == len(place.marks) == 2:
+        (one, first), (other, second) = place.marks.items()
+        return [f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second]
+    where = f"line{'s' * (len(place.marks) > 1)} {listed(map(str, place.marks))}"
+    return [f"{('Two', 'Several')[place.count > 2]} changes in {where} make {right}:", *place.marks.values()]

@@ -11,24 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..guard import guarded, unheard
-from .about_edit import about
-from .attempt import arrays_of, attempt, work_of
-from .cells import Cells, unwarned
-from .changes import line_of_change
+from .attempt import attempt, work_of
 from .compare import close
-from .cover import Cover
-from .edit import MOVES
+from .cover import Cells, Cover, unwarned
+from .edit import MOVES, about, change_of, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
+from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, Sides
-from .suspect import suspects_of
-from .tokens import change_of, undone_by
-from .traced import Traced
+from .suspect import suspects_of, to_show
+from .traced import Traced, line_of_change
 
-_EDITS, _BESIDE, _FEWEST = 750, 300, 20  # without and with a suspicious line, and of an answer that takes long
-_WORK = 1_500_000  # of all edited answers together, in units of `work_of`
-_LARGE = 5000  # numbers in the arguments of cases that cost about the same
 INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
 
 
@@ -36,43 +30,52 @@ INVENTED = ("missing function", "missing factor", "missing term")  # edits that 
 class Place:
     """Where an answer can be made right.
 
-    kind: the kind of the edit, as in `KINDS`; about: {line: a sentence on it}; marks: {line: it with a mark below}
-    repair: the line after the edit, "" if the edit changes other lines too; edits: how many are needed
-    is_core: whether other than core cases stay wrong; before: {line: it with a mark below} of the statements that make
-    the returned variable to which the edit adds something
+    edits: a Hypothesis for each edit that this takes, in the order of their lines
+    repair: the line after the edit, "" if other lines change too; is_core: whether other than core cases stay wrong
     """
 
-    kind: str
-    about: dict
-    marks: dict
+    edits: tuple
     repair: str = ""
-    edits: int = 1
     is_core: bool = False
-    before: dict = None
+
+    @property
+    def kind(self):
+        return self.edits[0].name
 
     @property
     def line(self):
-        return next(iter(self.marks))
+        return self.edits[0].line
+
+    @property
+    def count(self):
+        return sum(len(one.marks) for one in self.edits)
+
+    @property
+    def marks(self):
+        """{line: it with a mark below it, or with two}"""
+        marks = {}
+        for line, shown in [item for one in self.edits for item in one.marks.items()]:
+            marks[line] = f"{marks[line]}\n{shown.splitlines()[-1]}" if line in marks else shown
+        return dict(sorted(marks.items()))
 
 
 @dataclass(frozen=True)
 class Pointed:
-    """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
+    """What is known about the lines of a wrong answer, as Hypotheses: its Place, or else suspects.
 
     mended: the Places of edits that each undo one of several named mistakes
-    change: if it changes an argument, the line that does, and its number
+    change: if it changes an argument, the line that does, or None
     """
 
     place: Place | None = None
     suspects: tuple = ()
-    sides: Sides | None = None
     mended: tuple = ()
-    change: tuple = ("", None)
+    change: Hypothesis | None = None
 
 
 def find_place(trials, answer, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
-    or the two places of two edits, as a Pointed; one with the Suspects if none of the edits tried does.
+    or the two places of two edits, as a Pointed; one with the suspects if none of the edits tried does.
 
     found: the Findings of the answer's attempts
     """
@@ -88,8 +91,9 @@ def find_place(trials, answer, found):
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
-        line = line_of_change(trials.exercise, answer, changing) if changing else None
-        return replace(pointed, change=_shown_line(family, line))
+        return replace(
+            pointed, change=_change(family, line_of_change(trials.exercise, answer, changing)) if changing else None
+        )
 
 
 def _runs_again_alike(trials, family, found, number):
@@ -102,11 +106,12 @@ def _runs_again_alike(trials, family, found, number):
     return all(a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
-def _shown_line(family, line):
-    """The statement at a line of the student's code with a mark below it, and its number; ("", None)."""
+def _change(family, line):
+    """The Hypothesis that the statement at a line of the student's code writes into an argument, or None."""
     statements = [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     there = [n for n in statements if line and n.lineno <= line <= n.end_lineno]
-    return (family.marked(max(there, key=lambda n: n.lineno)), line) if there else ("", None)
+    node = max(there, key=lambda n: n.lineno, default=None)
+    return node and Hypothesis(None, f"Line {line} changes it", "student", node=node, marks={line: family.marked(node)})
 
 
 def _place_in(trials, family, found, wanted):
@@ -117,24 +122,34 @@ def _place_in(trials, family, found, wanted):
     suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
     edit = search.one_edit(found)
-    if edit:
-        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), before=_before(sides, edit, wrong)))
-    for first, better in search.partly_right():
+    if edit and not _makes_up(edit, sides):
+        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
+    for first, better in () if edit else search.partly_right():
         first.make()
         try:
             second = search.one_edit(better)
-            place = second and _both(_place(family, first), _place(family, second), search.leaves(second))
+            both = second and [*_place(family, first).edits, *_place(family, second).edits]
+            place = both and Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
         finally:
             first.undo()
-        if place and second.kind not in MOVES:
+        is_any_number = second and second.kind == "number" and second.node is first.new  # which two edits make
+        if place and second.kind not in MOVES and not is_any_number:
             return Pointed(place)
-    mended = _mended(trials, family, cells, suspects, named) if len(named) > 1 else ()
-    return Pointed(suspects=tuple(suspects), sides=sides, mended=mended)
+    shown = to_show(sides, suspects, named) if sides else []
+    is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
+    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(sides, cells, suspects, named))
 
 
-def _mended(trials, family, cells, suspects, named):
+def _makes_up(edit, sides):
+    """Whether an edit adds something to a returned variable that is wrong from its making on."""
+    is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
+    is_added = is_returned and edit.kind in INVENTED and not edit.also
+    return bool(sides) and is_added and edit.node not in sides.fine_in(sides.failed[0], False)
+
+
+def _mended(sides, cells, suspects, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
-    places = {}
+    places, trials, family = {}, cells.trials, sides.family
     numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
@@ -144,7 +159,7 @@ def _mended(trials, family, cells, suspects, named):
         if any(found[n].wrong for n in expected):
             search = _Edits(trials, family, found, [*expected], suspects, undone_by(trials, [one]), expected)
             edit = search.one_edit(found)
-            if edit:
+            if edit and not _makes_up(edit, sides):
                 places.setdefault(edit.node.lineno, _place(family, edit))
     return tuple(places[line] for line in sorted(places))
 
@@ -155,10 +170,10 @@ class _Edits:
     """
 
     def __init__(self, trials, family, found, numbers, suspects, undone=None, expected=None):
-        self.trials, self.family, self.numbers = trials, family, sorted(numbers, key=lambda n: _size(trials.cases[n]))
+        self.trials, self.family, self.numbers = trials, family, numbers
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        self.suspects = {line for suspect in suspects for line in suspect.lines}
+        self.suspects = {line for suspect in suspects for line in suspect.marks}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
@@ -166,8 +181,7 @@ class _Edits:
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_one = self._work + family.work_of_edit
-        most = (_BESIDE if suspects else _EDITS) * of_one
-        self._allowed = max(_FEWEST * of_one, min(most, _WORK, trials.left // 2))
+        self._allowed = of_one * trials.most(of_one)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
@@ -181,7 +195,7 @@ class _Edits:
     def one_edit(self, found):
         """The edit that makes every case right, or None. found: the Findings without it, by number"""
         self.found, self._before = found, self._right_in(found)
-        wrong = sorted((n for n in self.numbers if not found[n].right), key=lambda n: _size(self.trials.cases[n]))
+        wrong = [n for n in self.numbers if not found[n].right]
         self._order, least = wrong + [n for n in self.numbers if n not in wrong], self.trials.left - self._allowed
         for edit in self._edits():
             if self.trials.left <= least:
@@ -309,11 +323,6 @@ class _Edits:
         return Finding(trials.exercise, case, tried, results, self.expected[number], trials.shares[number])
 
 
-def _size(case):
-    """What a case costs: cases with a similar number of numbers cost the same."""
-    return sum(array.size for array in arrays_of(case)) // _LARGE
-
-
 def _is_better(now, before):
     if now.wrong is None or before.wrong is None:
         return now.wrong is not None
@@ -352,9 +361,9 @@ def _place(family, edit):
     marks = {node.lineno: shown}
     for other in edit.also if edit.kind not in MOVES else ():
         marks.setdefault(other.node.lineno, family.marked(other.node))
-    said = {node.lineno: about(edit)}
+    edits = (Hypothesis(edit.kind, about(edit), "student", edit, node, marks),)
     if edit.also:
-        return Place(edit.kind, said, marks, edits=len(marks))
+        return Place(edits)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
         text = "\n    ".join(ast.unparse(part) for part in new.body)
@@ -362,26 +371,4 @@ def _place(family, edit):
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, said, marks, repair.rstrip())
-
-
-def _both(first, second, is_core):
-    one, other = sorted((first, second), key=lambda place: place.line)
-    marks = dict(sorted({**other.marks, **one.marks}.items()))
-    if one.line == other.line:  # one line with two marks
-        marks[one.line] = f"{one.marks[one.line]}\n{other.marks[one.line].splitlines()[-1]}"
-    return Place(one.kind, {**one.about, **other.about}, marks, "", one.edits + other.edits, is_core)
-
-
-def _before(sides, edit, wrong):
-    """The statements that make the returned variable to which an edit adds something: it may be wrong there."""
-    is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
-    if (
-        not (sides and is_returned and edit.kind in INVENTED)
-        or edit.also
-        or edit.node in sides.fine_in(wrong[0], False)
-    ):
-        return {}
-    fine, writes = sides.fine_in(wrong[0], False), sides.writes(edit.node, wrong[0], False)
-    writes = [s for s in writes if s.value not in fine or s is writes[-1]]
-    return {s.lineno: sides.family.marked(s) for s in writes if s.lineno != edit.node.lineno}
+    return Place(edits, repair.rstrip())

@@ -1,7 +1,7 @@
 """A wrong answer and the right ones, run side by side in the same cases with the values of all their expressions."""
 
 import ast
-from functools import cached_property
+from functools import cache, cached_property
 from operator import itemgetter
 
 import numpy as np
@@ -9,8 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import Family
 from .syntax import name_of
-from .traced import Traced, same
-from .values import Known, flat, is_data, is_filled, is_number, key
+from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -30,7 +29,8 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._own, self._when, self._right, self._known, self._fine = {}, {}, {}, {}, {}
+        for name in ("run", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):  # once for each case
+            setattr(self, name, cache(getattr(self, name)))
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -45,22 +45,10 @@ class Sides:
         methods = [method for method in getattr(answer, "body", ()) if isinstance(method, ast.FunctionDef)]
         return any(method.name in self.trials.exercise.given and node in ast.walk(method) for method in methods)
 
-    @property
-    def is_possible(self):
-        return self.own.answer is not None and bool(self.right)
-
-    def to_mark(self, node):
-        """What to show of a place: of a statement that sets True or False under a condition, and of a part of a
-        condition, the whole condition."""
-        around = [n for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp) and n is not node]
-        for outer in around:
-            if node in ast.walk(outer.test) and not isinstance(node, ast.stmt) and _is_truth(node, outer.test):
-                return outer.test
-        is_shape = self.found[self.failed[0]].outcome == "wrong shape"  # which no condition decides
-        if isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool) and not is_shape:
-            around = [n for n in around if isinstance(n, ast.If) and node in ast.walk(n)]
-            return max(around, key=lambda n: n.lineno).test if around else node
-        return node
+    def whole_condition(self, node):
+        """Of a part of a condition, the whole condition."""
+        tests = (n.test for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp))
+        return next((test for test in tests if node in ast.walk(test) and _is_truth(node, test)), node)
 
     def asked_around(self, node):
         """The names in the conditions under which a node runs."""
@@ -78,7 +66,8 @@ class Sides:
     def calls_own(self, node, number):
         """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
         there."""
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in self._functions]
+        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in functions]
         return any(n not in self.fine_in(number, False) for n in calls)
 
     def is_used_rightly(self, node, number):
@@ -100,19 +89,14 @@ class Sides:
         line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
         return line if line and isinstance(line.targets[0], ast.Name) else None
 
-    def readers_of(self, node):
-        """The values of other statements, and those that are returned, which read what a node is assigned to."""
-        line = self.assignment_of(node)
-        return self.read_from(line.targets[0].id, line) if line else []
-
     def written_into(self, variable):
         """The values of the assignments to a variable."""
         stores = self.stores.get((self.scope.get(variable), ast.unparse(variable)), ())
         return [s.value for s in stores if isinstance(s, ast.Assign)]
 
-    def read_from(self, name, line=None):
-        """The values of statements but one, and those that are returned, which read a variable."""
-        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
+    def read_from(self, name):
+        """The values of statements, and those that are returned, which read a variable."""
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign)]
         values += self.returned_as(self.own)
         return [v for v in values if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(v))]
 
@@ -120,59 +104,55 @@ class Sides:
     def _calls(self):
         return [n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call)]
 
-    @cached_property
-    def _functions(self):
-        """The names of methods and inner functions."""
-        return {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
-
     def returned_as(self, traced):
         """The expressions that a function returns."""
         tree = next(iter(traced.family.trees.values()))
         values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value]
         return [part for value in values for part in getattr(value, "elts", [value])]
 
+    def run(self, number):
+        """{node: values} of the answer in a case, and {node: their times}"""
+        self.own.results(number)
+        self.trials.left -= self.work
+        return self.own.of, self.own.when
+
     def values(self, number):
-        """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
-        its nodes there."""
-        if number not in self._own:
-            self.own.results(number)
-            self._own[number], self._when[number] = self.own.of, self.own.when
-            self.trials.left -= self.work
-        return self._own[number], self._values_of_right(number)
+        """{node: values} of the answer in a case"""
+        return self.run(number)[0]
 
-    def _values_of_right(self, number):
-        if number not in self._right:
-            self.trials.left -= self.work * len(self.right)
-            right, of_right = {}, [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
-            for traced in self.right:
-                traced.results(number)
-                of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
-            for node, values in of_right:
-                right.setdefault(key(values), (values, set()))[1].add(node)
-            self._right[number] = list(right.values())
-        return self._right[number]
+    def right_values(self, number):
+        """The different values of the right answers in a case, each with the set of its nodes there."""
+        self.trials.left -= self.work * len(self.right)
+        right, of_right = {}, [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
+        for traced in self.right:
+            traced.results(number)
+            of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
+        for node, values in of_right:
+            right.setdefault(key(values), (values, set()))[1].add(node)
+        return list(right.values())
 
-    def when(self, number):
-        """{node: the times of its values}"""
-        self.values(number)
-        return self._when[number]
+    def known_in(self, number, shape):
+        """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
+        return Known(flat(value, shape) for values, _ in self.right_values(number) for value in values)
 
     def fine_in(self, number, shape):
         """The nodes of the answer with values of the right ones only."""
-        if (number, shape) not in self._fine:
-            own, known = self.values(number)[0], self.known_in(number, shape)
-            fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
-            fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
-            fine -= {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
-            self._fine[number, shape] = fine
-        return self._fine[number, shape]
+        own, known = self.values(number), self.known_in(number, shape)
+        fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+        fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
+        return fine - {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
 
     def _arguments(self, number):
         """The arrays that a case gives, without their zeros: an answer may put zeros in front of them."""
-        if (number, "arguments") not in self._known:
-            arrays = (a for a in arrays_of(self.trials.cases[number]) if a.dtype.kind == "f")
-            self._known[number, "arguments"] = Known(map(_nonzero, arrays))
-        return self._known[number, "arguments"]
+        return Known(_nonzero(a) for a in arrays_of(self.trials.cases[number]) if a.dtype.kind == "f")
+
+    def _at_the_end(self, number):
+        """The values that right answers have outside of loops: what a loop adds up is right at its end only."""
+        trees = [tree for traced in self.right for tree in traced.family.trees.values()]
+        loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
+        inside = {n for loop in loops for n in ast.walk(loop)}
+        right = (values for values, nodes in self.right_values(number) if nodes - inside)
+        return Known(flat(value, False) for values in right for value in values)
 
     @cached_property
     def _sums(self):
@@ -183,46 +163,24 @@ class Sides:
         reads = (n for n in self.scope if isinstance(n, ast.Name) and n.id in written and n not in inside)
         return {n for n in reads if isinstance(n.ctx, ast.Load)}
 
-    def _at_the_end(self, number):
-        """The values that right answers have outside of loops: what a loop adds up is right at its end only."""
-        if (number, "end") not in self._known:
-            trees = [tree for traced in self.right for tree in traced.family.trees.values()]
-            loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
-            inside = {n for loop in loops for n in ast.walk(loop)}
-            right = (values for values, nodes in self._values_of_right(number) if nodes - inside)
-            self._known[number, "end"] = Known(flat(value, False) for values in right for value in values)
-        return self._known[number, "end"]
-
-    def known_in(self, number, shape):
-        """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
-        if (number, shape) not in self._known:
-            right = self._values_of_right(number)
-            self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
-        return self._known[number, shape]
-
-    def first_wrong(self, node, number, shape):
-        """The number of the evaluation in which a node first has a value that is not right."""
-        (own, _), known = self.values(number), self.known_in(number, shape)
-        values = own.get(node.value if isinstance(node, ast.stmt) else node, ())
-        return next((n for n, v in enumerate(values) if not (is_data(v) and known.has(flat(v, shape)))), 0)
-
-    def writes(self, node, number, shape):
+    def writes(self, node, number):
         """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
         of it, and those after it."""
-        (own, _), when, written = self.values(number), self._when[number], []
-        now = when[node][self.first_wrong(node, number, shape)] if node in own else 0
+        (own, when), known, written = self.run(number), self.known_in(number, False), []
+        right = [is_data(value) and known.has(flat(value, False)) for value in own.get(node, ())]
+        now = when[node][right.index(False) if False in right else 0] if right else 0
         for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
             times = [time for time in when.get(s.value, ()) if time < now]
-            written += [(times[-1], s)] if times and not _is_vain(s, node, own) else []
+            written += [(times[-1], s)] if times else []
         written = [s for _, s in sorted(written, key=itemgetter(0))]
         whole = [n for n, s in enumerate(written) if is_whole(s, node)]
         return written[whole[-1] :] if whole else written
 
-    def written_at(self, node, number, fine, shape):
+    def written_at(self, node, number, fine):
         """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or
         else the last; the node itself if it is no variable."""
-        own, _ = self.values(number)
-        before = {s: value_for(s, node) for s in self.writes(node, number, shape)}
+        own = self.values(number)
+        before = {s: value_for(s, node) for s in self.writes(node, number)}
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
@@ -290,12 +248,6 @@ def value_for(statement, variable):
 def is_whole(statement, variable):
     """Whether a statement writes all of a variable, not only a part such as `x[:, t]`."""
     return isinstance(statement, ast.Assign) and ast.unparse(variable) in map(ast.unparse, _targets(statement))
-
-
-def _is_vain(statement, variable, own):
-    """Whether a call changes nothing in a variable, such as print(x)."""
-    given = [n for n in ast.walk(statement) if n in own and ast.unparse(n) == ast.unparse(variable)]
-    return isinstance(statement, ast.Expr) and any(same(own[n][-1:], own[variable][:1]) for n in given)
 
 
 def _whole(target):

@@ -3,54 +3,36 @@
 A wrong answer and the right ones run side by side in the same case. A value of the answer that no right one has is
 suspicious. It is proven if the answer becomes right in every failing case with a value of a right answer in its place.
 Of a named mistake it is enough if the value is one that the right answer with the mistake computes from right values.
+NaN and infinity are told where they first occur.
 """
 
 import ast
-from dataclasses import dataclass
 
 import numpy as np
 
-from .compare import close
+from .compare import NEARLY_ALL, close
 from .family import family_with
+from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Traced, kept
-from .values import Known, alike, flat, is_array, is_data, is_filled
-from .words import listed
+from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept
 
 MOST = 2  # places to look at
-WORK = 500_000  # of all values that are put in place of others, in units of `work_of`
-_FEW, _SAME = 4, 1e-8  # numbers that nothing has by chance; what two that are the same differ by, relatively
+_FEW = 4  # numbers that nothing has by chance
+_SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """node: the expression or statement to look at; lines, shown: what the student sees; cause: what occurs there"""
-
-    node: ast.AST
-    lines: tuple
-    shown: str
-    cause: str = ""
-
-    @classmethod
-    def of(cls, sides, places, cause=""):
-        marked = {part.lineno: part for part in map(sides.to_mark, reversed(places))}  # one mark in each line
-        lines = tuple(sorted(marked))
-        shown = "\n".join(sides.family.marked(marked[line]) for line in lines)
-        return cls(marked[lines[-1]], lines, shown, cause)
-
-    @property
-    def text(self):
-        if self.cause:
-            return f"{self.cause} first occurs in line {self.lines[0]}:\n{self.shown}"
-        where = f"Look at line{'s' * (len(self.lines) > 1)} {listed(map(str, self.lines))}"
-        where += ", where the first wrong value is made" if len(self.lines) > 1 else ""
-        return f"{where}:\n{self.shown}"
+def _suspect(sides, places, cause=None):
+    """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
+    marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
+    marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
+    text = f"{cause} first occurs in line {min(marks)}" if cause else ""
+    return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
 
 
 def suspects_of(sides, names=()):
-    """At most two Suspects: where the values of listed mistakes are made, or else where other values make it right, or
-    else what is between right values and a wrong result."""
-    if not sides.is_possible:
+    """At most two places, as Hypotheses: where the values of listed mistakes are made, or else where other values make
+    it right, or else what is between right values and a wrong result."""
+    if sides.own.answer is None or not sides.right:
         return []
     search = _Replaced(sides, with_late=not names)
     is_named = bool(names) and sides.trials.compatible(names)
@@ -66,13 +48,23 @@ def suspects_of(sides, names=()):
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if names and not maker and len(places) == 1 and search.is_used_rightly(places[-1]):
-            places = _readers(sides, places[-1], first)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
-            suspect = Suspect.of(sides, places)
-            found.setdefault(suspect.lines, suspect)
+            suspect = _suspect(sides, places)
+            found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
+
+
+def to_show(sides, suspects, named):
+    """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
+    condition on an argument that is not used, for it may be right where it should not run, and none of a method that
+    the student need not write."""
+    causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
+    suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
+    unused = {h.program.argument for h in named if h.program}
+    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
+    is_listed = any(not h.program for h in named)
+    return [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
 
 
 def _sole(sides):
@@ -89,9 +81,9 @@ class _Replaced:
 
     def __init__(self, sides, with_late):
         self.sides, self.found, self.with_late = sides, sides.found, with_late
-        self.left = max(20, WORK // sides.work)
+        self.left = sides.trials.most(sides.work)  # values that are put in place of others
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
-        self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
+        self.failed = failed[: sides.trials.most(sides.work * (1 + len(sides.right)))]
 
     def places(self):
         """The places, as lists of statements and expressions, for the results that are wrong."""
@@ -107,34 +99,34 @@ class _Replaced:
         """[the statement that makes a right value which only something else needs, and which the first of some places
         reads], if every result is right with another value of it; or None."""
         sides = self.sides
-        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)[0]), None)
+        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)), None)
         if first is None:
             return None
-        own, fine = sides.values(first)[0], sides.fine_in(first, False)
+        own, fine = sides.values(first), sides.fine_in(first, False)
         place = places[0]
         read = [place] if isinstance(place, ast.Name) else inputs_of(place, own)
         for node in read if len(places) == 1 else ():
-            writes = sides.writes(node, first, False)
+            writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]) or self.is_used_rightly(value):
+            if value not in fine or is_new(value, own[value]) or self._is_used_rightly(value):
                 continue
             readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
             if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
                 continue  # what is missing may be missing there
-            cases = [n for n in self.failed if value in sides.values(n)[0]]
+            cases = [n for n in self.failed if value in sides.values(n)]
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
 
-    def is_used_rightly(self, node):
+    def _is_used_rightly(self, node):
         """Whether what is right is computed from the variable that a place is written to, in every case."""
         return all(self.sides.is_used_rightly(node, n) for n in self.failed)
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
         first, sides = failed[0], self.sides
-        own, right = sides.values(first)
+        own, right = sides.values(first), sides.right_values(first)
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
         returned = sides.returned_as(sides.own)
@@ -144,7 +136,7 @@ class _Replaced:
         for node, values in own.items():
             if node not in fine and len(values) < MOST_VALUES and all(map(is_data, values)):
                 if not is_new(node, values):
-                    place = sides.written_at(node, first, fine, shape)
+                    place = sides.written_at(node, first, fine)
                     names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
                     names = [n for n in names if (sides.scope.get(n), n.id) in sides.stores]
                     counted = [n for n in names if all(type(value) is int for value in own[n])]
@@ -159,14 +151,14 @@ class _Replaced:
                 if (late and is_result) or all(isinstance(v, float | np.floating) and v == 0 for v in values):
                     continue  # nothing follows from the result itself; without a factor or a term much is right
                 if self._is_right_with(node, values, i, first) and self._is_proven(node, i, failed[1:], shape, origins):
-                    return self._origin(node, failed, fine, shape)
+                    return self._origin(node, failed, fine)
         return None
 
-    def _origin(self, node, failed, fine, shape):
+    def _origin(self, node, failed, fine):
         """The statements that compute what a node reads, or the node itself."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return [node]
-        sides, writes = self.sides, [self.sides.writes(node, n, shape) for n in failed]
+        sides, writes = self.sides, [self.sides.writes(node, n) for n in failed]
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
         every = [s for s in every if not is_empty(getattr(s, "value", s))]
         wrong = [s for s in every if s.value not in fine]
@@ -178,7 +170,7 @@ class _Replaced:
     def _is_proven(self, node, i, failed, shape, origins):
         """Whether some right values of a node make a result right in all of some cases."""
         for number in failed:
-            own, right = self.sides.values(number)
+            own, right = self.sides.values(number), self.sides.right_values(number)
             options = alike(own.get(node, ()), right, shape, origins)
             if not any(self.left > 0 and self._is_right_with(node, values, i, number) for values, _ in options):
                 return False
@@ -216,26 +208,27 @@ def _made(sides, name, names):
             sides.trials.left -= sides.work
         of[number] = mistaken.of, usual.of
     found = []
-    for by in (_ByValue, _ByShapelessValue, _ByNumbers):
-        found += [places for number in cases if (places := by(sides, number, *of[number]).first())]
+    for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
+        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
         if any(len(places) == 1 for places in found):
             break
 
     def unlikeliness(places):  # what some cases do without is not what is wrong with all
-        runs = [getattr(places[-1], "value", places[-1]) in sides.values(number)[0] for number in cases]
+        runs = [getattr(places[-1], "value", places[-1]) in sides.values(number) for number in cases]
         return len(places), not all(runs), places[0].lineno
 
     return min(found, key=unlikeliness, default=[])
 
 
 class _ByValue:
-    """What a mistake computes in a case, to be found in the answer: of, usual_of: the values of the right answer with
-    it, and without it, {node: values}"""
+    """What a mistake computes in a case, to be found in the answer.
 
-    shape = True
+    of, usual_of: the values of the right answer with it, and without it, {node: values}; shape: whether that of an
+    array counts
+    """
 
-    def __init__(self, sides, number, of, usual_of):
-        self.sides, self.number, self.own = sides, number, sides.values(number)[0]
+    def __init__(self, sides, number, of, usual_of, shape):
+        self.sides, self.number, self.shape, self.own = sides, number, shape, sides.values(number)
         self.usual = Known(self._flat(usual_of))
         self.known = sides.known_in(number, self.shape)
         self.made = Known(value for value in self._flat(of) if not self.is_usual(value))
@@ -259,7 +252,7 @@ class _ByValue:
                 continue
             place = node
             if isinstance(node, ast.Name | ast.Attribute):
-                place = self.sides.written_at(node, self.number, self.fine, False)
+                place = self.sides.written_at(node, self.number, self.fine)
             value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
             if isinstance(place, ast.Name | ast.Attribute) or is_empty(value):
                 continue
@@ -279,7 +272,9 @@ class _ByValue:
 
     def _is_harmless(self, place):
         """Whether all that is computed from the variable that a place is written to is right."""
-        read = [v for v in self.sides.readers_of(place) if v in self.own]
+        line = self.sides.assignment_of(place)
+        read = self.sides.read_from(line.targets[0].id) if line else []
+        read = [value for value in read if value in self.own and value is not line.value]
         return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
@@ -296,16 +291,10 @@ class _ByValue:
         return unknown
 
 
-class _ByShapelessValue(_ByValue):
-    shape = False
-
-
 class _ByNumbers(_ByValue):
-    shape = False
-
-    def __init__(self, sides, number, of, usual_of):
-        super().__init__(sides, number, {}, {})
-        right = sides.values(number)[1]
+    def __init__(self, sides, number, of, usual_of, shape):
+        super().__init__(sides, number, {}, {}, shape)
+        right = sides.right_values(number)
         values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
         self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
         self.made_numbers = made[~_are_in(made, self.usual_numbers)]
@@ -317,18 +306,18 @@ class _ByNumbers(_ByValue):
 
     def is_made(self, node, value):
         numbers = _numbers([value])
-        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > 0.9
+        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
 
 
 def _lines_before(sides, nodes, number, fine):
     """The statements between right values and some variables, the first one first; [None] of a variable that no
     statement writes, or of more than MOST."""
-    own, left, found = sides.values(number)[0], list(nodes), []
+    own, left, found = sides.values(number), list(nodes), []
     while left:
         node = left.pop()
         if ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
             continue
-        every = sides.writes(node, number, False)
+        every = sides.writes(node, number)
         writes = [s for s in every if not is_empty(value_for(s, node))]
         if not every or len(found) > MOST:
             return [None]
@@ -340,43 +329,34 @@ def _lines_before(sides, nodes, number, fine):
 
 
 def _before_results(sides):
-    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines."""
-    number = sides.failed[0]
-    own, fine = sides.values(number)[0], sides.fine_in(number, False)
+    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines, and
+    if no NaN is made, whose line tells more."""
+    number, places = sides.failed[0], []
+    own, fine = sides.values(number), sides.fine_in(number, False)
     returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
-    if sides.found[number].results is None:
+    if sides.found[number].results is None or first_not_finite(sides):
         return []
-    pairs = zip(sides.found[number].results, sides.trials.expected[number], strict=True)
-    if any(a.shape == b.shape and (~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs):
-        return []  # where NaN first occurs tells more
-    if len(returned) == 1 and returned[0] in fine:
-        node = returned[0]
+    wrong = [n for n in returned if n not in fine]
+    if not wrong and len(returned) == 1:  # which is right for something else
         if sides.found[number].outcome == "wrong shape":
             return returned
-        writes = [s for s in sides.writes(node, number, False) if not is_empty(value_for(s, node))]
-        return writes[-1:] or returned  # which is right for something else
-    places = []
-    for node in (n for n in returned if n not in fine):
-        before = [n for n in (node, *inputs_of(node, own)) if n not in fine and isinstance(n, ast.Name | ast.Attribute)]
-        places += _lines_before(sides, before, number, fine) + ([] if node in before else [node])
+        wrong = returned
+    for node in wrong:
+        is_variable = isinstance(node, ast.Name | ast.Attribute)
+        variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
+        places += _lines_before(sides, variables, number, fine) + ([] if is_variable else [node])
     is_few = None not in places and len({place.lineno for place in places}) <= MOST
     return sorted(places, key=lambda place: place.lineno) if is_few else []
 
 
 def _new_array(sides, number):
     """[the statement that makes a new array of the wrong shape, which is returned], or []."""
-    own, finding = sides.values(number)[0], sides.found[number]
+    own, finding = sides.values(number), sides.found[number]
     returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
-    makers = [s for n in returned for s in sides.writes(n, number, True)[:1] if is_empty(value_for(s, n))]
+    makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
     is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
     return makers if finding.outcome == "wrong shape" and is_wrong else []
-
-
-def _readers(sides, place, number):
-    """What reads the variable that a statement writes, and gives a wrong value: [the first one], or []."""
-    own, fine = sides.values(number)[0], sides.fine_in(number, False)
-    return [value for value in sides.readers_of(place) if value in own and value not in fine][:1]
 
 
 def _is_text(statement):
@@ -404,3 +384,46 @@ def _are_in(numbers, others):
     at = np.searchsorted(others, numbers)
     nearest = (others[np.clip(at + step, 0, len(others) - 1)] for step in (-1, 0))
     return np.logical_or(*(np.abs(numbers - other) <= _SAME * np.abs(other) for other in nearest))
+
+
+# --- where a value first is not finite --------------------------------------------------------------------------------
+
+
+def first_not_finite(sides):
+    """[the place in the first case whose results are not finite where they must be], or []."""
+    for number in sides.one_of_each_label:
+        finding = sides.found[number]
+        pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
+        if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
+            continue
+        (own, when), known = sides.run(number), sides.known_in(number, False)
+        usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
+        made = []
+        for node, values in own.items():
+            inputs = inputs_of(node, own)
+            is_written = not inputs and np.isscalar(values[0])  # such as -np.inf
+            is_known = is_data(values[0]) and known.has(flat(values[0], False))  # such as a mask's −inf
+            read = {kind for n in inputs for value in own[n] for kind in _not_finite(value)}
+            if _not_finite(values[0]) - read - usual and not (is_written or is_known):
+                made.append(node)
+        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]
+        if made:
+            node = min(made, key=lambda n: when[n][0])
+            return [_suspect(sides, [node], _cause(node, own))]
+    return []
+
+
+def _not_finite(value):
+    """Which of nan, inf and -inf a number or an array has."""
+    if not (isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")):
+        return set()
+    return {str(kind) for kind in np.unique(value) if not np.isfinite(kind)}
+
+
+def _cause(node, own):
+    """What makes a value that is not finite."""
+    divisor = node.right if isinstance(getattr(node, "op", None), ast.Div) else None
+    value = own[divisor][0] if divisor in own else getattr(divisor, "value", 1)
+    if isinstance(value, int | float | np.ndarray | np.generic) and (np.asarray(value) == 0).any():
+        return "A division by 0"
+    return "NaN" if np.isnan(own[node][0]).any() else "Infinity"

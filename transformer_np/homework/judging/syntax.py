@@ -139,6 +139,5 @@ def is_value(node, parent, field):
         return False
     if isinstance(parent, ast.keyword | ast.Compare | ast.withitem):
         return False
-    return not (
-        is_name(node, "self") or is_name(node, "np") or (isinstance(node, ast.Attribute) and node.attr == "shape")
-    )
+    name = getattr(node, "operand", node)  # no factor makes anything of infinity
+    return not (is_name(name, "self") or is_name(name, "np") or getattr(name, "attr", "") in ("shape", "inf"))

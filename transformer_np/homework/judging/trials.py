@@ -9,9 +9,10 @@ import numpy as np
 from .attempt import Attempt, attempt, work_of
 from .compare import results_and_problem
 from .crash import crash_of
-from .ignored import ignored_arguments
+from .hypothesis import ignored_arguments
 
-FEWEST = 40  # trials of a search
+SHARE = 3  # so much of the work of a verdict is done by one search
+FEWEST = 40  # trials of a search, however long they take
 
 
 class Trials:
@@ -64,9 +65,10 @@ class Trials:
         """Before another verdict."""
         self.left, self._paid = self.WORK, set()
 
-    def most(self, trials):
-        """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
-        return min(trials, max(FEWEST, self.left // (self._work + self.OF_A_VARIANT)))
+    def most(self, of_one=None):
+        """How many trials one search may make, each of so much work, that of a wrong variant if it is None."""
+        of_one = of_one or self._work + self.OF_A_VARIANT
+        return max(FEWEST, min(self.WORK // SHARE, self.left // 2) // of_one)
 
     @cached_property
     def _work(self):

@@ -5,7 +5,7 @@ import ast
 from .compare import close
 from .family import Family
 from .finding import findings
-from .words import cases_of
+from .words import cases_of, with_cases
 
 
 def function_of(answer):
@@ -54,7 +54,8 @@ def labels_of_unread(trials, named):
 
 
 def about_unread(labels):
-    return [f"Nothing in the code reads `{name}`. This shows with {cases_of(some)}." for name, some in labels.items()]
+    said = ((f"Nothing in the code reads `{name}`.", cases_of([*filter(None, some)])) for name, some in labels.items())
+    return [with_cases(text, cases) for text, cases in said]
 
 
 def _explain(trials, named, number, finding):

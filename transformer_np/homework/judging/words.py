@@ -2,6 +2,8 @@
 
 import textwrap
 
+WIDTH = 100  # of a message; the student's own lines are not wrapped
+
 
 def subject(name, given=()):
     """The name of a result at the beginning of a sentence; given: the names of the arguments."""
@@ -28,6 +30,6 @@ def with_cases(text, cases):
     return f"{text} This shows {f'with {cases}' if cases else 'in the plain case'}."
 
 
-def wrapped(text, width=100):
+def wrapped(text, width=WIDTH):
     """A message in lines of this width; lines of code and of tables are not wrapped."""
     return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in text.splitlines())

@@ -15,9 +15,8 @@ from ..words import subject
 from .crashes import about_crash
 from .draw import Draw, same
 from .numbers import OF_NUMBERS, an_earlier_result, is_mask
-from .partial import in_a_part, worst
-from .shapes import OF_SHAPES, about_shape, axes_of_length_1, is_searchable
-from .structures import about_structure
+from .partial import in_a_part, worst_place
+from .shapes import OF_SHAPES, about_shape, about_structure, axes_of_length_1, is_searchable
 
 __all__ = ["Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
 _VERBS = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}  # {singular: plural}
@@ -48,7 +47,7 @@ def describe_roughly(draws):
     if different:
         known = _first_that_holds([axes_of_length_1], different) if all(map(is_searchable, different)) else None
         return known or _in_words(about_shape(different), draws)
-    return _first_that_holds([is_mask, in_a_part], draws) or _in_words(worst(draws[0]), draws)
+    return _first_that_holds([is_mask, in_a_part], draws) or _in_words(Hypothesis(None, worst_place(draws[0])), draws)
 
 
 def _first_that_holds(finders, draws):

@@ -3,7 +3,7 @@
 from itertools import chain, combinations, permutations
 from math import e, log, pi, prod
 
-PRECISION = 1e-4  # relative; a factor is found from many numbers, in single precision at worst
+from ..compare import TOLERANCE
 
 _CONSTANTS = {
     "2": 2, "1/2": 0.5, "3": 3, "1/3": 1 / 3, "4": 4, "1/4": 0.25, "6": 6, "1/6": 1 / 6, "8": 8, "1/8": 0.125,
@@ -19,7 +19,7 @@ def names_of(number, sizes, numbers=None):
     single arguments; with a minus if it is negative."""
     found = []
     for name, value in _candidates(sizes, numbers or {}).items():
-        if abs(abs(number) - abs(value)) <= PRECISION * abs(value):
+        if abs(abs(number) - abs(value)) <= 10 * TOLERANCE * abs(value):
             turned = f"−({name})" if " − " in name and name[0] != "√" else f"−{name}"
             found.append(name if number * value > 0 else turned)
     return found

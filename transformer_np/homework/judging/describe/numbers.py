@@ -11,9 +11,6 @@ from ..words import listed
 from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats, subsets
 from .factors import names_of
 
-_MOST_PLACES = 4  # of a shift
-_ADDITIVE = -1e4  # and below: a mask that hides
-
 
 def numbers_that_are_not_set(draw):
     """What np.empty has left in an array, or what was added to it."""
@@ -69,7 +66,7 @@ def _as_truth(draw):
     if draw.actual.dtype == bool:
         return draw.actual, "", ""
     values = draw.actual.astype(float)
-    hidden = values <= _ADDITIVE
+    hidden = values < 0
     if np.isin(values, (0, 1)).all():
         return values == 1, "numbers instead of True and False", "holds the numbers 0 and 1"
     if np.isin(values[~hidden], (0, 1)).all() and hidden.any():
@@ -191,7 +188,7 @@ def other_order_along_an_axis(draw):
         if n < 2:
             continue
         yield f"reversed along {letter}", f"{name} is in reverse order along {letter}.", np.flip(right, axis)
-        for k in (k for places in range(1, min(n, _MOST_PLACES + 1)) for k in (places, -places)):
+        for k in (k for places in range(1, n) for k in (places, -places)):
             many = "one place" if abs(k) == 1 else f"{abs(k)} places"
             how = f"{'forward' if k > 0 else 'backward'} along {letter} by {many}"
             text = f"{name} is rolled {how}: entries that leave at one end come back at the other."

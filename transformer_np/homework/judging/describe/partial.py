@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from ..hypothesis import Hypothesis
+from ..compare import NEARLY_ALL
 from .draw import NAN_ADVICE, broadcasts, floats
-
-_MOST_RIGHT = 0.9  # of the numbers of a place that are wrong, and of none elsewhere
 
 
 def in_a_part(draw):
@@ -22,7 +20,7 @@ def in_a_part(draw):
             )
             yield "nearly right", text
     for name, text, here in _places(draw) if wrong.size > 3 and not wrong.all() else ():
-        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > _MOST_RIGHT:
+        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > NEARLY_ALL:
             zero = "" if actual.dtype == bool or actual[wrong].any() else " The answer gives 0 there."
             yield name, f"{text}{zero} {worst_place(draw)}"
 
@@ -88,27 +86,11 @@ def _not_finite(draw):
         name, text = f"{word} in some places", f"{draw.name} is {word} at {here.sum()} of {here.size} places, {where}."
         if is_rows:
             name, text = f"{word} in whole rows", f"{draw.name} is {word} in {rows.sum()} whole rows, {where}."
-        if is_rows and any(np.array_equal(hidden, rows) for hidden in _rows_hidden_whole(draw)):
-            name = f"{word} in fully hidden rows"
-            text += " The mask hides all of such a row: all its scores are −inf. Its result must be 0."
-        elif (right[here] == 0).all():
+        if (right[here] == 0).all():
             text += " They must be 0."
         also = " All other numbers are right." if np.array_equal(draw.wrong, here) else ""
         yield name, f"{text}{also}{NAN_ADVICE if word == 'NaN' else ''}"
         return
-
-
-def _rows_hidden_whole(draw):
-    """The rows of the result that an input hides completely, with True, −inf or weight 0."""
-    for array in draw.inputs.values():
-        for hidden in (here.all(-1) for what, here in _kinds_of(array) if what in ("True", "−inf", "0")):
-            if hidden.any() and broadcasts(hidden, draw.expected[..., 0]):
-                yield np.broadcast_to(hidden, draw.expected.shape[:-1])
-
-
-def worst(draw):
-    """The Hypothesis without a name on the place of the largest error."""
-    return Hypothesis(None, worst_place(draw))
 
 
 def worst_place(draw):
