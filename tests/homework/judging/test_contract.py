@@ -71,11 +71,11 @@ def edited(name):
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_said_of_an_edited_answer_holds(verdict_on, name):
     found, wrong = 0, 0
-    assert verdict_on(name, ast.unparse(ast.parse(dedent(RIGHT[name])))).passed
+    assert verdict_on(ast.unparse(ast.parse(dedent(RIGHT[name])))).passed
     for code, lines in edited(name):
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # the search for the mistake has ended with an exception
-            verdict = verdict_on(name, code)
+            verdict = verdict_on(code)
         if verdict.passed:
             continue  # such as a + b for b + a
         found, wrong = found + (verdict.line in lines), wrong + 1
@@ -85,6 +85,6 @@ def test_what_is_said_of_an_edited_answer_holds(verdict_on, name):
             repaired = code.splitlines()
             old = repaired[verdict.line - 2]
             repaired[verdict.line - 2] = old[: len(old) - len(old.lstrip())] + verdict.repair.strip()
-            again = verdict_on(name, "\n".join(repaired))
+            again = verdict_on("\n".join(repaired))
             assert again.passed or (again.core and "for the lecture" in verdict.message), verdict.message
     assert wrong and found >= wrong / 2
