@@ -20,15 +20,9 @@ def layer_norm(x, gamma, beta, eps=1e-5):
 
 --- three lines that assign where they should change in place
 says: Several changes in lines @ make it right:
-from transformer_np.training.optim import Optimizer
+from transformer_np import training
 
-class Adam(Optimizer):
-    slots = ("m", "v")
-
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        self.betas, self.eps = betas, eps
-        super().__init__(parameters, lr)
-
+class Adam(training.Adam):
     def _update(self, p, g, m, v):
         (a, b), t = self.betas, self.steps
         m = a * m + (1 - a) * g  # shown
@@ -81,16 +75,9 @@ def softmax(x, axis=-1):
     return e / np.where(total == 0, 1, total)
 
 --- a method of a class is searched
-from transformer_np.training.optim import Optimizer
+from transformer_np import training
 
-
-class Adam(Optimizer):
-    slots = ("m", "v")
-
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        self.betas, self.eps = betas, eps
-        super().__init__(parameters, lr)
-
+class Adam(training.Adam):
     def _update(self, p, g, m, v):
         (a, b), t = self.betas, self.steps
         m[:] = a * m + (1 - a) * g
@@ -500,22 +487,9 @@ def padding_mask(ids, pad_id):
 
 --- a method that is given is no place
 says: Is the gradient multiplied by the factor?
-from transformer_np.training.optim import Adam
-from transformer_np.support.checks import check_number
+from transformer_np import training
 
-class AdamW(Adam):
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None,
-                 rates=None):
-        check_number("weight_decay", weight_decay, "[0, ∞)")
-        self.weight_decay = weight_decay
-        super().__init__(parameters, lr, betas, eps)
-        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters])
-        self._ends = np.cumsum([p.data.size for p in self.parameters])
-        self._decayed = None
-        if decays is not None:
-            chosen = [float(bool(decays(p))) for p in self.parameters]
-            self._decayed = np.repeat(np.array(chosen), [p.data.size for p in self.parameters])
-
+class AdamW(training.AdamW):
     def _update_block(self, block):
         if self._rates is not None:
             factors = np.repeat(self._rates, np.diff(self._ends, prepend=0))
@@ -525,7 +499,7 @@ class AdamW(Adam):
     def _decay_and_update(self, block):
         rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
         self.data[block] *= 1 - self.lr * rate  # not shown
-        super()._update_block(block)
+        training.Adam._update_block(self, block)
 
 --- an argument with zeros in front is no place
 def causal_conv1d(x, w, b=None, dilation=1):
