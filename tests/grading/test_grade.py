@@ -2,16 +2,12 @@
 
 import argparse
 import csv
-import inspect
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
-from importlib.util import resolve_name
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -63,9 +59,6 @@ HONEST = {
 
 # name: source, points (of 2), a word that the remarks hold; `attacks` and `invented` have more, for systems with walls
 HOSTILE = {
-    "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
-    "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
-    "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
     "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
     "memory": (
         "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD, 1, "out of memory",
@@ -76,13 +69,9 @@ HOSTILE = {
         "np.abs = np.exp = lambda x: 0 * x\n"
         "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
     ),
-    "fault": ("import ctypes\ndef softmax(x, axis=-1):\n    return ctypes.string_at(1)\n" + BACKWARD, 1, "SIG"),
     "kill": (
         "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
         "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",
-    ),
-    "imported": (
-        "from transformer_np.functional import softmax as softmax\n" + BACKWARD, 1, "library's solution: softmax",
     ),
     "assigned": (
         "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
@@ -109,12 +98,8 @@ HOSTILE = {
         "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
     ),
     "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
-    "empty": ("", 0, ""),
     "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
-    "null": ("x = 1\0\n", 0, "could not be loaded"),
-    "nested": ("x = " + "(" * 5000 + ")" * 5000 + "\n", 0, "could not be loaded"),
     "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
-    "stops": (SOFTMAX + BACKWARD + "1 / 0\n", 2, "ZeroDivisionError"),
     "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
     "=1+1": (SOFTMAX + BACKWARD, 2, ""),
 }  # fmt: skip
@@ -259,27 +244,6 @@ class Adam(AdamW):
 def greedy_decode(model, src, max_len=64):
     return search(model, src, beam_size=1, max_len=max_len)
 """
-OWN_BLOCK = """
-from transformer_np.layers import Dropout, LayerNorm
-from transformer_np.module import Module
-
-class AddNorm(Module):
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype="float32"):
-        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype)
-        self.dropout = Dropout(dropout, rng=rng)
-        self.norm_first = norm_first
-
-    def forward(self, x, sublayer):
-        if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
-
-    def backward(self, dout, back):
-        if self.norm_first:
-            return dout + self.norm.backward(back(self.dropout.backward(dout)))
-        dsum = self.norm.backward(dout)
-        return dsum + back(self.dropout.backward(dsum))
-"""
 
 
 @pytest.mark.long
@@ -289,27 +253,11 @@ class AddNorm(Module):
     ids=len,
 )
 def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
-    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS, "own": OWN_BLOCK})
+    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS})
     grades = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}"))
     for name in names:
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
-    assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
-
-
-@pytest.mark.long
-def test_the_text_of_the_library_is_right_where_an_exercise_needs_other_parts(tmp_path):
-    names = "AddNorm", "EncoderBlock", "DecoderBlock", "Optimizer", "Adam", "AdamW", "greedy_decode", "beam_search"
-    homes = {name: sys.modules[all_exercises()[name].reference.__module__] for name in names}
-    sources = {}
-    for home in set(homes.values()):
-        absolute = partial(resolve_name, package=home.__package__)
-        text = re.sub(r"(?<=^from )\.\S*", lambda found, to=absolute: to(found[0]), inspect.getsource(home), flags=re.M)
-        sources[home.__name__] = text
-    grades = grade(hand_in(tmp_path / "in", sources), tmp_path / "g.csv", parse_course(f"exercises = {list(names)}"))
-    for name, home in homes.items():
-        verdict = grades[home.__name__].verdicts[name]
-        assert verdict.passed, verdict.message
 
 
 @pytest.mark.parametrize(
@@ -330,26 +278,17 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
 @pytest.mark.long
 def test_a_folder_of_files_is_one_submission(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\nrelu = 3\n"})
+    two, loops = "from one import softmax\n" + BACKWARD, "while True: pass\nrelu = 3\n"
+    hand_in(folder / "fay", {"one": SOFTMAX, "two": two, "yyy": loops, "zzz": "1 / 0\nrelu = 3\n"})
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
-    grades = grade(folder, tmp_path / "grades.csv")
+    grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3))
     assert grades["fay"].points(TWO) == 2
-    assert grades["fay"].remarks == ("zzz.py could not be loaded (ZeroDivisionError: division by zero)",)
+    assert grades["fay"].remarks == (
+        "yyy.py timed out while loading", "zzz.py could not be loaded (ZeroDivisionError: division by zero)",
+    )  # fmt: skip
     assert grades["gus"].points(TWO) == 1
     assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
     assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
-
-
-@pytest.mark.long
-def test_a_file_that_does_not_end_leaves_the_others(tmp_path):
-    folder = hand_in(tmp_path / "in", {})
-    hand_in(
-        folder / "fay",
-        {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\nrelu = 3\n"},
-    )
-    (got,) = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3)).values()
-    assert got.points(TWO) == 2
-    assert got.remarks == ("z.py timed out while loading",)
 
 
 @pytest.mark.long
@@ -403,25 +342,6 @@ def test_too_many_files(tmp_path):
 
 
 # --- rubrics ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_points_and_partial_credit(tmp_path):
-    folder = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "dana")})
-    rubric = parse_course(EXAMPLE)
-    assert rubric.possible == 3.5
-    grades = grade(folder, tmp_path / "grades.csv", rubric)
-    rows = rows_of(tmp_path / "grades.csv")
-    assert rows["ada"]["points"] == rows["ada"]["points possible"] == "3.5"
-    share = grades["dana"].verdicts["softmax_backward"].share
-    assert 0 < share < 1
-    assert float(rows["dana"]["softmax_backward"]) == pytest.approx(2.5 * share, abs=1e-4)
-    assert rows["ada"]["passed"] == rows["dana"]["passed"] == "yes"
-    other = parse_course(EXAMPLE.replace("partial = true ", "partial = false").replace("50", "80"))
-    grade(folder, tmp_path / "grades.csv", other)
-    rows = rows_of(tmp_path / "grades.csv")
-    assert rows["dana"]["softmax_backward"] == "0"
-    assert rows["dana"]["passed"] == "no"
 
 
 def test_without_a_rubric_everything_counts_one():

@@ -149,18 +149,6 @@ def test_an_export_is_whole(teacher, capsys):
     assert cli.main(["homework", "export", "o3", "--for", "nbgrader", "--wheel", str(wheel)]) == 2
 
 
-@pytest.mark.long
-def test_untouched_handouts_are_no_copies(teacher, capsys):
-    assert cli.main(["homework", "start", "handout", "--only", "AddNorm", "EncoderBlock"]) == 0
-    for student in ("ada", "ben"):
-        shutil.copytree("handout", f"subs/{student}")
-    assert cli.main(["homework", "grade", "subs", "--course", "handout/course.toml", "--trust", "-q"]) == 0
-    assert re.findall(r"^(\w+)  (.*)$", capsys.readouterr().out, re.MULTILINE)[-2:] == [
-        ("ada", "0 of 2"),
-        ("ben", "0 of 2"),
-    ]
-
-
 # --- Moodle -----------------------------------------------------------------------------------------------------------
 
 

@@ -130,13 +130,6 @@ def test_a_teachers_exercises_go_along_to_nbgrader(own, tmp_path, monkeypatch):
         exec(test, space)
 
 
-def test_a_teachers_exercises_go_along_to_otter(own, tmp_path):
-    code, out, _ = own("sheet", "--for", "otter", "--course", "course.toml")
-    assert (code, "cd sheet && otter generate -t tests exercises/center.py\n" in out) == (0, True)
-    assert "with exercises_in(own if own.is_dir() else " in (tmp_path / "sheet" / "tests" / "center.py").read_text()
-    assert "exercises_in" not in (tmp_path / "sheet" / "tests" / "softmax.py").read_text()
-
-
 # --- with the packages ------------------------------------------------------------------------------------------------
 
 
