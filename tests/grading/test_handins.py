@@ -492,6 +492,8 @@ def test_files_from_elsewhere(tmp_path):
         assert checks.remarks(COURSE.points) == list(grade.remarks)
         assert len(grade.remarks) == bool(remark), grade.remarks
         assert all(remark in one for one in grade.remarks)
+    (of_cells,) = (grade for grade in grades if "imports.ipynb" in grade.not_loaded)
+    assert "imports.ipynb, cell 1" in of_cells.not_loaded["imports.ipynb"]
 
 
 def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):

@@ -486,9 +486,7 @@ def test_a_cell_is_no_formula():
 KEYS = {"score", "max_score", "status", "name", "output", "output_format", "visibility"}
 SINGLE = {  # files: the points for two exercises, words in the output
     "nothing": ({}, [0, 0], "no file could be read"),
-    "empty": ({"a.py": ""}, [0, 0], ""),
     "syntax error": ({"a.py": "def softmax(x:\n"}, [0, 0], "could not be loaded"),
-    "a note": ({"notes.txt": "x"}, [0, 0], "no file could be read"),
     "one of two": ({"a.py": SOFTMAX, "b.ipynb": "{"}, [1, 0], "b.ipynb was skipped: it is not a notebook"),
 }
 

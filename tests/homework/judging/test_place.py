@@ -54,16 +54,6 @@ def causal_mask(T, S=None):
         S == T  # shown
     return np.arange(S) > np.arange(T)[:, None] + S - T
 
---- another name for an option
-says: One change in line @ makes it right:
-def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-    gate, value = x @ w_gate, x @ w1
-    if activation == "gelu":  # shown
-        opened = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
-    else:
-        opened = gate / (1 + np.exp(-gate))
-    return (opened * value) @ w2, gate, value
-
 --- a helper is searched too
 def shifted(x, axis):
     return x + np.maximum(x.max(axis, keepdims=True), np.finfo(float).min)  # shown
@@ -144,13 +134,6 @@ def linear_backward(dy, x, w):
     else:
         db = dy.reshape(-1, dy.shape[-1]).sum(axis=0)
     return dy @ w.T, dw, db
-
---- a private helper may be changed
-def slope(y):
-    return 1 - y  # shown
-
-def tanh_backward(dy, y):
-    return dy * slope(y)
 
 --- an answer that gives something else the next time has the line of an edit that makes it right
 says: One change in line @ makes it right:
@@ -561,31 +544,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x_hat = centred / std
     return gamma * x_hat + beta, x_hat, std  # shown
 
---- a variable that is wrong before is no place
-says: the sum l stays
-from transformer_np.functional import attention_scores
-
-def tiled_attention(q, k, v, mask=None, tile=64):
-    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    m = np.full(q.shape[:-1], -np.inf, q.dtype)[..., None]
-    l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
-    for start in range(0, k.shape[-2], tile):
-        part = slice(start, start + tile)
-        parts = tuple(x if x.shape[-1] == 1 else x[..., part] for x in masks)
-        s = attention_scores(q, k[..., part, :], parts or None)
-        new = np.maximum(m, s.max(axis=-1, keepdims=True))
-        if np.all(np.isneginf(s)):
-            continue
-        safe = np.where(np.isneginf(new), 0, new)
-        p, factor = np.exp(s - safe), np.exp(m - safe)
-        l = l + p.sum(axis=-1, keepdims=True)
-        o = o * factor + p @ v[..., part, :]
-        m = new
-    seen = l > 0
-    out = np.where(seen, o / np.where(seen, l, 1), 0)  # not shown
-    with np.errstate(divide="ignore"):
-        return out, np.log(l)[..., 0]
-
 --- a variable from which something right is computed is not shown
 says: Each parameter is clipped by its own norm
 def clip_grad_norm(parameters, max_norm):
@@ -597,41 +555,6 @@ def clip_grad_norm(parameters, max_norm):
             if n > max_norm:
                 g *= max_norm / n
     return total
-
---- a method of the students own class is no place
-says: When the maximum grows
-from transformer_np.functional import attention_scores
-
-class Running:
-    def __init__(self, rows, features, dtype):
-        self.m = np.full((*rows, 1), -np.inf, dtype)
-        self.l = np.zeros((*rows, 1), dtype)
-        self.o = np.zeros((*rows, features), dtype)
-
-    def add(self, s, v):
-        top = np.maximum(self.m, s.max(axis=-1, keepdims=True))
-        shift = np.where(np.isneginf(top), 0, top).astype(s.dtype)
-        self.m = top
-        p, alpha = np.exp(s - shift), np.exp(self.m - shift)
-        self.l = self.l * alpha + p.sum(axis=-1, keepdims=True)
-        self.o = self.o * alpha + p @ v
-
-    def result(self):
-        seen = self.l > 0
-        l = np.where(seen, self.l, 1)
-        return np.where(seen, self.o / l, 0), np.where(seen, self.m + np.log(l), -np.inf)[..., 0]
-
-def tiled_attention(q, k, v, mask=None, tile=64):
-    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    masks = [np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (q.shape[-2], k.shape[-2]))) for m in masks]
-    running = Running(q.shape[:-1], v.shape[-1], q.dtype)
-    for start in range(0, k.shape[-2], tile):
-        part = slice(start, start + tile)
-        cut = tuple(m[..., part] for m in masks)
-        if not any(c.dtype == bool and c.all() for c in cut):
-            running.add(attention_scores(q, k[..., part, :], cut or None), v[..., part, :])
-    out, log_total = running.result()  # not shown
-    return out, log_total
 
 --- a helper that several places call is no place
 def cut(z):
@@ -732,39 +655,6 @@ def relu(x, leaky=False):
     if leaky:  # not shown
         return np.maximum(x, 0)
     return np.tanh(x)
-
---- a name that has two values need not be exchanged
-def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-    d_k = q.shape[-1]  # not shown
-    d_weights = dout @ np.swapaxes(v, -1, -2)
-    d_scores = weights * (d_weights - np.sum(d_weights * weights, axis=-1, keepdims=True))
-    d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
-    d_q = d_scores @ q  # shown
-    d_k = np.swapaxes(d_scores, -1, -2) @ k  # shown
-    return d_q, d_k, np.swapaxes(weights, -1, -2) @ dout
-
---- a copy is no place
-named: token that reaches top_p left out, except the first
-def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
-    rows = logits.reshape(-1, logits.shape[-1])
-    out = np.zeros_like(rows)
-    for i, row in enumerate(rows):
-        order = np.argsort(-row, kind="stable")
-        if temperature == 0:
-            out[i, order[0]] = 1
-            continue
-        z = np.exp((row - row.max()) / temperature)
-        p = (z / z.sum())[order]
-        if top_k is not None:
-            p[top_k:] = 0
-            p = p / p.sum()
-        if top_p is not None:
-            inside = np.cumsum(p) <= top_p
-            inside[0] = True
-            p = np.where(inside, p, 0)
-            p = p / p.sum()
-        out[i, order] = p  # not shown
-    return out.reshape(logits.shape)
 
 --- the place that needs another value is shown not where it is right for others
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):

@@ -376,13 +376,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     unused = top_k, top_p
     return F.softmax(logits / temperature)
 
---- several mistakes, of which one makes 0 of what is divided by elsewhere
-named: top_k not used and top_p not used and multiplied by the temperature and temperature 0 is even
-from transformer_np import functional as F
-
-def sampling_distribution(logits, temperature=1.0, **_):
-    return F.softmax(logits * temperature)
-
 --- four mistakes of one loop
 named: end token kept and one token too few and dropout left on and return_log_probs not used
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
@@ -399,33 +392,6 @@ named: (B, S), inverted
 not: keepdims
 def padding_mask(ids, pad_id):
     return ids != pad_id
-
---- NaN beside another mistake
-says: The scale is 1/√S
-says: A row hidden whole gives NaN
-def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ np.swapaxes(k, -2, -1) / np.sqrt(k.shape[-2])
-    for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
-        scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = e / e.sum(axis=-1, keepdims=True)
-    return weights @ v, weights
-
---- inf beside another mistake
-says: The loss is inf where 1 − p of a negative is rounded to 0
-def negative_sampling_loss(center, context, negatives):
-    N, K, D = negatives.shape
-    score = np.sum(center * context, axis=1)
-    negative_scores = np.zeros((N, K), dtype=center.dtype)
-    for n in range(N):
-        for j in range(K):
-            negative_scores[n, j] = np.dot(center[n], negatives[n, j])
-
-    p_context = 1 / (1 + np.exp(-score))
-    p_negatives = 1 / (1 + np.exp(-negative_scores))
-
-    loss = -np.mean(np.log(p_context)) - np.mean(np.log(1 - p_negatives))
-    return float(loss), p_context, p_negatives
 
 --- a mistake beside a result of a wrong shape
 says: The factor 1 − h_t² multiplies dh_t only
@@ -507,11 +473,6 @@ says: All calls in which x has 3 axes are right, and all in which it has 1 or 2 
 def linear(x, w, b=None):
     y = (x.reshape(-1, len(w)) @ w).reshape(x.shape[0], -1, w.shape[1])
     return y if b is None else y + b
-
---- the one number of axes with which all calls are wrong
-says: All calls in which ids has 2 or 3 axes are right, and all in which it has 1 are wrong
-def embedding(ids, table):
-    return np.array([[table[i] for i in row] for row in ids])
 
 --- a shape that is wrong with one argument only
 says: With causal=True: `weights` must have the shape
@@ -622,15 +583,6 @@ def softmax(x, axis=-1):
         raise KeyError("a word")
     B, S = x.shape
     return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
-
---- two mistakes are told beside a crash in another case
-says: as np.roll gives it
-says: The last window never comes
-def text_windows(ids, block_size, batch_size, rng):
-    ids = np.asarray(ids)
-    starts = rng.integers(0, len(ids) - block_size - 1, size=batch_size)
-    inputs = ids[starts[:, None] + np.arange(block_size)]
-    return inputs, np.roll(inputs, -1, axis=1)
 
 --- a mistake that does not explain all comes before the crash of another case
 says: This alone does not explain
@@ -829,25 +781,6 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     c = np.tanh(b * inv_std)
     return c * a, c.sum((0, 1)), a.min((0, 1))
 
---- where a sum of each round begins is not shown
-named: log p without the end token
-not: 0.0
-def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    outs, log_probs = [], []
-    with model.evaluating():
-        for b in range(len(src)):
-            memory, ids, lp = model.encode(src[b : b + 1]), [model.config.bos_id], 0.0
-            for _ in range(max_len):
-                row = model.decode(np.array([ids]), memory, src[b : b + 1])[0, -1]
-                token = int(np.argmax(row))
-                if token == model.config.eos_id:
-                    break
-                lp += float(row[token] - row.max() - np.log(np.exp(row - row.max()).sum()))
-                ids.append(token)
-            outs.append(ids[1:])
-            log_probs.append(lp)
-    return (outs, np.array(log_probs)) if return_log_probs else outs
-
 --- a function that the student hands on may hold the mistake
 says: In decoding
 from functools import partial
@@ -863,28 +796,6 @@ class EncoderBlock(blocks.EncoderBlock):
     def backward(self, dout):
         dout = self.add_norm2.backward(dout, self.feed_forward.backward)
         return self.add_norm1.backward(dout, lambda d: self.attention.backward(d)[0])
-
---- what a loop adds up is not right before its end
-says: The last tile is left out
-def tiled_attention(q, k, v, mask=None, tile=64):
-    S = k.shape[-2]
-    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    masks = [np.broadcast_to(x, (*q.shape[:-1], S)) for x in masks]
-    m = np.full((*q.shape[:-1], 1), -np.inf, q.dtype)
-    l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
-    for i in range(S // tile):
-        part = slice(i * tile, (i + 1) * tile)
-        s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
-        for x in masks:
-            s = np.where(x[..., part], -np.inf, s) if x.dtype == bool else s + x[..., part]
-        new = np.maximum(m, s.max(axis=-1, keepdims=True))
-        safe = np.where(np.isneginf(new), 0, new)
-        p, factor = np.exp(s - safe), np.exp(m - safe)
-        l = l * factor + p.sum(axis=-1, keepdims=True)
-        o = o * factor + p @ v[..., part, :]
-        m = new
-    seen = np.where(l > 0, l, 1)
-    return o / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]  # not shown
 
 --- an edit that never ends is given up
 def apply_merges(ids, merges):
