@@ -55,6 +55,25 @@ def softmax(x, axis=-1):
         "import sys\nfor name in list(sys.modules):\n    if name.startswith(('numpy', 'json')): del sys.modules[name]\n"
         "import numpy as np\ndef softmax(x, axis=-1): return np.ones(3)\n" + BACKWARD, 0, "",
     ),
+    "memory": (during("return np.ones(10**10)"), 1, "out of memory"),
+    "prints": (during("while True: print('x' * 10000)"), 1, "timed out"),
+    "assigned": (
+        "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
+        1, "library's solution: softmax",
+    ),
+    "importlib": (
+        during("import importlib\nreturn importlib.import_module('transformer_np.functional').softmax(x, axis)"),
+        1, "library's solution: softmax",
+    ),
+    "loaded_anew": (
+        "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
+        "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
+        "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
+        "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
+    ),
+    "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
+    "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
+    "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
 }  # fmt: skip
 
 # of several lines: name, points, a word of the remarks; the code of softmax, or the whole file if it defines softmax

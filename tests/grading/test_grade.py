@@ -57,13 +57,9 @@ HONEST = {
     + SOFTMAX,
 }  # fmt: skip
 
-# name: source, points (of 2), a word that the remarks hold; `attacks` and `invented` have more, for systems with walls
+# name: source, points (of 2), a word that the remarks hold; others, which need walls, are in `attacks`
 HOSTILE = {
     "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
-    "memory": (
-        "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD, 1, "out of memory",
-    ),
-    "print": ("def softmax(x, axis=-1):\n    while True: print('x' * 10000)\n" + BACKWARD, 1, "timed out"),
     "numpy": (
         "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
         "np.abs = np.exp = lambda x: 0 * x\n"
@@ -73,37 +69,18 @@ HOSTILE = {
         "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
         "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",
     ),
-    "assigned": (
-        "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
-        1, "library's solution: softmax",
-    ),
     "called": (
         "from transformer_np import functional as F\n"
         "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD, 1, "library's solution: softmax",
-    ),
-    "importlib": (
-        "import importlib\ndef softmax(x, axis=-1):\n"
-        "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
-        1, "library's solution: softmax",
     ),
     "read": (
         "import transformer_np.functional as F\n"
         "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
         "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD, 1, "",
     ),
-    "loaded_anew": (
-        "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
-        "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
-        "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
-        "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
-    ),
     "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
-    "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
-    "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
-    "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
     "=1+1": (SOFTMAX + BACKWARD, 2, ""),
 }  # fmt: skip
-FEW = "os_exit", "numpy", "kill", "called", "read", "not_utf8", "=1+1"  # of the default run: none has to be waited for
 
 
 def hand_in(folder, sources):
@@ -130,13 +107,11 @@ def alone(tmp_path_factory):
     return grade(hand_in(root / "in", HONEST), root / "grades.csv")
 
 
-@pytest.fixture(
-    scope="module", params=[FEW, pytest.param(tuple(HOSTILE), marks=pytest.mark.release)], ids=["few", "all"]
-)
-def among(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def among(tmp_path_factory):
     """The honest ones among the hostile ones: grades, and where they are."""
     root = tmp_path_factory.mktemp("among")
-    folder = hand_in(root / "in", HONEST | {name: HOSTILE[name][0] for name in request.param})
+    folder = hand_in(root / "in", HONEST | {name: source for name, (source, *_) in HOSTILE.items()})
     os.symlink(folder / "ada.py", folder / "link.py")
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe_file.py")
@@ -149,7 +124,7 @@ def among(request, tmp_path_factory):
         "    return softmax(x, axis)\n"
     )
     hand_in(folder, {"deletes": deletes, "steals": steals})
-    return grade(folder, root / "grades.csv", limits=PATIENT if request.param == FEW else Limits(seconds=3)), root
+    return grade(folder, root / "grades.csv"), root
 
 
 @pytest.mark.long
@@ -173,10 +148,8 @@ def test_hostile_neighbours_change_no_grade(alone, among):
 
 @pytest.mark.long
 def test_hostile_submissions_get_what_they_deserve(among):
-    hostile = {name: got for name, got in among[0].items() if name in HOSTILE}
-    assert len(hostile) >= len(FEW)
-    for name, got in hostile.items():
-        _, points, word = HOSTILE[name]
+    for name, (_, points, word) in HOSTILE.items():
+        got = among[0][name]
         assert got.points(TWO) == points, (name, [v.message for v in got.verdicts.values()])
         assert word in "; ".join(got.remarks), name
 

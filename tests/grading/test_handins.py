@@ -75,8 +75,6 @@ def shapes(answer):
     below["cells"].insert(-1, json.loads(notebook(answer))["cells"][0])
     return {
         "a file": {".py": answer},
-        "a folder": {"/homework.py": answer},
-        "another name": {"/my answers.py": answer},
         "Moodle": {" Lovelace_4711_assignsubmission_file/homework.py": answer},
         "Canvas": {"lovelace_12345_67890_homework-2.py": answer},
         "nbgrader": {

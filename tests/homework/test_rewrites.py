@@ -38,13 +38,6 @@ def row_by_row(dy, x, w):
 # --- softmax, activations, norm --------------------------------------------------------------------------------------
 
 
-@rewrite("softmax")
-def by_logarithms(x, axis=-1):
-    largest = np.where(np.isneginf(x).all(axis, keepdims=True), 0, x.max(axis, keepdims=True))
-    log_total = np.log(np.maximum(np.exp(x - largest).sum(axis, keepdims=True), 1e-300))
-    return np.exp(x - largest - log_total)
-
-
 @rewrite("gelu")
 def from_math(x, approximate="tanh"):
     if approximate == "none":
@@ -117,21 +110,6 @@ class AsInThePaper:
 
 
 # --- decoding --------------------------------------------------------------------------------------------------------
-
-
-@rewrite("greedy_decode", pytest.mark.long)
-def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    model.eval()
-    outputs, totals = [], []
-    for row in src:
-        ids, total = [model.config.bos_id], 0.0
-        while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != model.config.eos_id):
-            logits = model(row[None], np.array([ids]))[0, -1]
-            ids.append(int(logits.argmax()))
-            total += logits.max() - np.logaddexp.reduce(logits)
-        outputs.append([i for i in ids[1:] if i != model.config.eos_id])
-        totals.append(total)
-    return (outputs, totals) if return_log_probs else outputs
 
 
 @rewrite("beam_search", pytest.mark.long)
@@ -253,17 +231,6 @@ def by_exponentials(K, theta=10000.0, scaling=None):
     if scaling["rope_type"] == "linear":
         return w / scaling["factor"]
     raise ValueError(scaling)
-
-
-@rewrite("rotary")
-def by_complex_numbers(x, positions, theta=10000.0, scaling=None, adjacent=False):
-    K = x.shape[-1]
-    turns = np.exp(1j * np.multiply.outer(positions, by_exponentials(K, theta, scaling)))
-    if adjacent:
-        z = (x[..., ::2] + 1j * x[..., 1::2]) * turns
-        return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
-    z = (x[..., : K // 2] + 1j * x[..., K // 2 :]) * turns
-    return np.concatenate([z.real, z.imag], axis=-1)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
