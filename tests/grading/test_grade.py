@@ -375,7 +375,10 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     sleeps = "import time\ntime.sleep(1000)\n"
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": sleeps}), tmp_path / "grades.csv"
     record, hand_ins = (tmp_path / "grades_records" / name for name in ("results.jsonl", "hand-ins.jsonl"))
-    process = subprocess.Popen(command(folder, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (tmp_path / "temporary").mkdir()
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command(folder, out), env=environment, **quiet)
     try:
         wait_until(record.exists)
         wait_until(lambda: children_of(process.pid))
@@ -388,6 +391,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+    wait_until(lambda: not list((tmp_path / "temporary").iterdir()))
     assert not out.exists()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
     assert [line["seed"] for line in lines_of(hand_ins)] == [seed, seed]
