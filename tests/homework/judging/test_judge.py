@@ -160,6 +160,7 @@ def scaled_sums(x, w, scale=1.0):
 
 --- a helper that is not written
 outcome: not started
+named: helper not written
 says: it calls helper, which is not written yet.
 def helper():
     raise NotImplementedError
