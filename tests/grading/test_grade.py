@@ -466,14 +466,9 @@ def test_the_example_of_a_rubric(capsys):
 
 
 def test_bad_use(tmp_path, capsys):
-    for arguments in (
-        ["x", "--seconds", "0"],
-        ["x", "--memory", "much"],
-        ["x", "--workers", "0"],
-        ["x", "--seed", "-1"],
-    ):
+    for arguments in ("--seconds 0", "--memory much", "--workers 0", "--seed -1"):
         with pytest.raises(SystemExit):
-            parse("x", *arguments)
+            parse("x", *arguments.split())
     args = parse(tmp_path, "--out", tmp_path / "none" / "g.csv")
     with pytest.raises(ValueError, match="--out"):
         args.run(args)

@@ -77,10 +77,7 @@ def shapes(answer):
         "a file": {".py": answer},
         "Moodle": {" Lovelace_4711_assignsubmission_file/homework.py": answer},
         "Canvas": {"lovelace_12345_67890_homework-2.py": answer},
-        "nbgrader": {
-            "/sheet1/homework.ipynb": notebook(answer, RELU),
-            "/sheet1/timestamp.txt": "2026-06-12",
-        },
+        "nbgrader": {"/sheet1/homework.ipynb": notebook(answer, RELU), "/sheet1/timestamp.txt": "2026-06-12"},
         "a notebook": {".ipynb": notebook(("markdown", "# Softmax"), answer)},
         "the folder of start": {"/homework.py": answer, **course},
         "the folder of start, used": {
@@ -112,11 +109,7 @@ def shapes(answer):
             "/node_modules/x/s.py": "1 / 0\nsoftmax = 1",
             "/homework.py": answer,
         },
-        "unzipped": {
-            "/hw 1/homework.py": answer,
-            "/__MACOSX/hw 1/._homework.py": "\0\0",
-            "/hw 1/.DS_Store": "x",
-        },
+        "unzipped": {"/hw 1/homework.py": answer, "/__MACOSX/hw 1/._homework.py": "\0\0", "/hw 1/.DS_Store": "x"},
         "a helper": {
             "/homework.py": "from parts.one import softmax\n",
             "/parts/one.py": answer,

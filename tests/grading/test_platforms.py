@@ -115,19 +115,8 @@ def test_an_exercise_that_is_edited_after_the_release(teacher, tmp_path):
     Path("subs/ada/homework.py").write_text(text.replace(*LATER), encoding="utf-8")
     write_answers(Path("subs/ben/homework.py"))
     for course in ("course.toml", "handout/course.toml"):
-        code, out, _ = run(
-            "transformer-np",
-            "homework",
-            "grade",
-            "subs",
-            "--course",
-            course,
-            "--trust",
-            "-q",
-            "--out",
-            "g.csv",
-            folder=".",
-        )
+        command = f"transformer-np homework grade subs --course {course} --trust -q --out g.csv"
+        code, out, _ = run(*command.split(), folder=".")
         assert code == 0
         assert re.findall(r"^(\w+)  ([\d.]+) of 5", out, re.MULTILINE) == [("ada", "5"), ("ben", "4"), ("eve", "0")]
 
