@@ -1,12 +1,14 @@
 """The lines of a mistake that a message shows."""
 
+import numpy as np
 import pytest
 from wrong_answers import shown_in, wrong_answers
 
-from transformer_np.homework import checking
+from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.judging import family
 from transformer_np.homework.judging.family import MOST_ITEMS
 from transformer_np.homework.judging.traced import kept, same
+from transformer_np.homework.judging.trials import Trials
 
 # --- an edit makes it right -------------------------------------------------------------------------------------------
 
@@ -772,3 +774,10 @@ def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_rounds():
     counted = family._Steps(1000)
     with pytest.raises(family.Endless):
         grown()
+
+
+def test_no_edit_makes_a_huge_array():
+    cases = Trials(all_exercises()["window_mask"], 0).cases
+    with family.without_huge_arrays(cases), pytest.raises(family.Endless):
+        np.arange(np.exp(10))  # of which a mask has the square
+    assert np.arange(4_000_000).size == 4_000_000
