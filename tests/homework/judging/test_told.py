@@ -557,9 +557,20 @@ def feed_forward(x, w1, b1, w2, b2):
     return (x @ w1 + b1) @ w2 + b2
 """)
 
-# --- crashes ----------------------------------------------------------------------------------------------------------
+# --- crashes, and what is not written ---------------------------------------------------------------------------------
 
 CRASHES = wrong_answers("""
+--- a method of nothing but dots
+outcome: not started
+says: not started: its backward is not written yet.
+from transformer_np.layers import blocks
+
+class AddNorm(blocks.AddNorm):
+    def forward(self, x, sublayer):
+        return x
+
+    def backward(self, dout, sublayer_backward): ...
+
 --- no `return` on any way through the function
 says: it returned None. Is there a `return` on every way through it?
 def beam_search(
