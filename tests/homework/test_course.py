@@ -62,12 +62,6 @@ def test_the_words_of_a_list():
     assert list(default_course().points) == list(all_exercises())
 
 
-def test_a_course_of_two_parts():
-    course = parse_course(COURSE)
-    assert [part.exercise for part in course.parts if part.extended] == ["relu"]
-    assert (course.possible, course.possible_extended) == (len(chosen("02")) + 2, 1)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

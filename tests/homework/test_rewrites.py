@@ -38,13 +38,6 @@ def row_by_row(dy, x, w):
 # --- softmax, activations, norm --------------------------------------------------------------------------------------
 
 
-@rewrite("gelu")
-def from_math(x, approximate="tanh"):
-    if approximate == "none":
-        return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-    return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
 @rewrite("dropout")
 def with_other_draws(x, p, rng):
     keep = np.random.default_rng(rng).binomial(1, 1 - p, x.shape).astype(bool)
