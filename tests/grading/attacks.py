@@ -27,67 +27,6 @@ ATTACKS = {
         + during("raise E"), 1, "",
     ),
     "report_of_another": (during("raise ValueError('```\\n# ada\\n| softmax | 1 of 1 | passed |\\n' * 99)"), 1, ""),
-    "forged_arrays": (
-        during(
-            """
-import json, struct
-tree = {"l": [{"a": ["<f8", [1000000], 0]}] * 15000}
-text = json.dumps({"kind": "tried", "exercise": "softmax", "case": 0, "crash": None, "output": tree, "after": tree})
-text = struct.pack("<II", len(text), 8000000) + text.encode() + bytes(8000000)
-for fd in range(3, 64):
-    try:
-        while text: text = text[os.write(fd, text):]
-    except OSError: pass
-"""
-        ), 1, "disturbed",
-    ),
-    "forged_notes": (
-        during(
-            """
-import json, struct
-text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": {"l": []}}).encode()
-while True:
-    for fd in range(3, 64):
-        try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-        except OSError: pass
-"""
-        ), 1, "disturbed",
-    ),
-    "ahead_of_the_next": (
-        during(
-            """
-import json, struct
-for name in ("softmax", "softmax_backward"):
-    for case in range(18):
-        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": {"l": []}}
-        text = json.dumps(text).encode()
-        for fd in range(3, 64):
-            try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-            except OSError: pass
-"""
-        ), 1, "disturbed",
-    ),
-    "search_the_stack": (
-        during(
-            """
-frame, found, seen = sys._getframe(), [], set()
-def look(thing, depth):
-    if id(thing) in seen or depth > 5: return
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        if thing is not x and thing.shape == x.shape: found.append(thing)
-    elif isinstance(thing, dict): [look(v, depth + 1) for v in list(thing.values())]
-    elif isinstance(thing, (list, tuple)): [look(v, depth + 1) for v in thing]
-    elif hasattr(thing, "__dict__"): look(vars(thing), depth + 1)
-while frame:
-    look(dict(frame.f_locals), 0)
-    look(dict(frame.f_globals), 0)
-    frame = frame.f_back
-right = [y for y in found if np.allclose(y.sum(axis), 1)]
-return right[0] if right else x
-"""
-        ), 1, "",
-    ),
     "hidden_change": (
         "import numpy as np, sys\nnp.array_equal = lambda *a, **k: True\n"
         + SOFTMAX.replace("def softmax", "def _softmax") + """
@@ -106,51 +45,111 @@ def softmax(x, axis=-1):
     return y
 """ + BACKWARD, 1, "",
     ),
-    "builtin_again": (
-        during(
-            """
+    "many_files": (during("for i in range(10**6): os.mkdir(f'{os.getcwd()}/{i}')"), 1, ""),
+    "deaf": (
+        "import signal\nfor number in range(1, 65):\n    try: signal.signal(number, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\n" + during("while True: pass"), 1, "timed out",
+    ),
+    "wrapped_in_itself": ("def softmax(x, axis=-1): return x\nsoftmax.__wrapped__ = softmax\n" + BACKWARD, 1, ""),
+    "its_own_numpy": (
+        "import sys\nfor name in list(sys.modules):\n    if name.startswith(('numpy', 'json')): del sys.modules[name]\n"
+        "import numpy as np\ndef softmax(x, axis=-1): return np.ones(3)\n" + BACKWARD, 0, "",
+    ),
+    "memory": (during("return np.ones(10**10)"), 1, "out of memory"),
+    "prints": (during("while True: print('x' * 10000)"), 1, "timed out"),
+    "assigned": (
+        "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
+        1, "library's solution: softmax",
+    ),
+    "importlib": (
+        during("import importlib\nreturn importlib.import_module('transformer_np.functional').softmax(x, axis)"),
+        1, "library's solution: softmax",
+    ),
+    "loaded_anew": (
+        "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
+        "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
+        "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
+        "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
+    ),
+    "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
+    "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
+    "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
+}  # fmt: skip
+
+# of several lines: name, points, a word of the remarks; the code of softmax, or the whole file if it defines softmax
+LONGER = r"""
+--- forged_arrays | 1 | disturbed
+import json, struct
+tree = {"l": [{"a": ["<f8", [1000000], 0]}] * 15000}
+text = json.dumps({"kind": "tried", "exercise": "softmax", "case": 0, "crash": None, "output": tree, "after": tree})
+text = struct.pack("<II", len(text), 8000000) + text.encode() + bytes(8000000)
+for fd in range(3, 64):
+    try:
+        while text: text = text[os.write(fd, text):]
+    except OSError: pass
+
+--- forged_notes | 1 | disturbed
+import json, struct
+text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": {"l": []}}).encode()
+while True:
+    for fd in range(3, 64):
+        try: os.write(fd, struct.pack("<II", len(text), 0) + text)
+        except OSError: pass
+
+--- ahead_of_the_next | 1 | disturbed
+import json, struct
+for name in ("softmax", "softmax_backward"):
+    for case in range(18):
+        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": {"l": []}}
+        text = json.dumps(text).encode()
+        for fd in range(3, 64):
+            try: os.write(fd, struct.pack("<II", len(text), 0) + text)
+            except OSError: pass
+
+--- search_the_stack | 1 |
+frame, found, seen = sys._getframe(), [], set()
+def look(thing, depth):
+    if id(thing) in seen or depth > 5: return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        if thing is not x and thing.shape == x.shape: found.append(thing)
+    elif isinstance(thing, dict): [look(v, depth + 1) for v in list(thing.values())]
+    elif isinstance(thing, (list, tuple)): [look(v, depth + 1) for v in thing]
+    elif hasattr(thing, "__dict__"): look(vars(thing), depth + 1)
+while frame:
+    look(dict(frame.f_locals), 0)
+    look(dict(frame.f_globals), 0)
+    frame = frame.f_back
+right = [y for y in found if np.allclose(y.sum(axis), 1)]
+return right[0] if right else x
+
+--- builtin_again | 1 |
 import _imp
 from importlib.machinery import ModuleSpec, BuiltinImporter
 for name in ("_posixsubprocess", "posix", "_ctypes"):
     module = _imp.create_builtin(ModuleSpec(name, BuiltinImporter, origin="built-in"))
-"""
-        ), 1, "",
-    ),
-    "extension_in_a_package": (
-        during(
-            """
+
+--- extension_in_a_package | 1 |
 import _imp, importlib.util, importlib.machinery
 spec = importlib.util.find_spec("_posixsubprocess")
 module = _imp.create_dynamic(importlib.machinery.ModuleSpec("x._posixsubprocess", None, origin=spec.origin))
 module.fork_exec([b"/bin/true"], [b"/bin/true"], True, (), None, None, -1, -1, -1, -1, -1, -1, -1, -1, 1, 1, -1, None,
                  None, None, -1, None, True)
 return x
-"""
-        ), 1, "",
-    ),
-    "memory_of_others": (
-        during(
-            """
+
+--- memory_of_others | 1 |
 for pid in ("self", os.getppid(), 1, 2, 3):
     for name in ("mem", "environ", "maps", "root/etc/passwd", "cwd"):
         try: open(f"/proc/{pid}/{name}", "rb").read(10)
         except OSError: pass
         else: return np.ones(3)
 return x
-"""
-        ), 1, "",
-    ),
-    "fill_the_disk": (
-        during(
-            """
+
+--- fill_the_disk | 1 |
 for i in range(100000):
     with open(f"{os.environ['TMPDIR']}/{i}", "wb") as file: file.write(bytes(1 << 20))
-"""
-        ), 1, "",
-    ),
-    "many_files": (during("for i in range(10**6): os.mkdir(f'{os.getcwd()}/{i}')"), 1, ""),
-    "leave_a_message": (
-        """
+
+--- leave_a_message | 1 |
 import glob, os, numpy as np
 def places():
     return [os.getcwd(), "/tmp", "/mnt", "/dev/shm", "/var/tmp", os.path.expanduser("~")]
@@ -163,11 +162,8 @@ def softmax_backward(dy, y, axis=-1):
     for place in places():
         if os.path.exists(f"{place}/message"): os._exit(77)
     return y * (dy - (dy * y).sum(axis, keepdims=True))
-""", 1, "",
-    ),
-    "threads_that_go_on": (
-        during(
-            """
+
+--- threads_that_go_on | 1 | disturbed
 import threading
 def go_on():
     while True:
@@ -176,22 +172,17 @@ def go_on():
             except OSError: pass
 for _ in range(20): threading.Thread(target=go_on, daemon=True).start()
 return x
-"""
-        ), 1, "disturbed",
-    ),
-    "many_threads": (
-        during("import threading\nwhile True: threading.Thread(target=threading.Event().wait, daemon=True).start()"),
-        1, "",
-    ),
-    "deaf": (
-        "import signal\nfor number in range(1, 65):\n    try: signal.signal(number, signal.SIG_IGN)\n"
-        "    except (OSError, ValueError): pass\n" + during("while True: pass"), 1, "timed out",
-    ),
-    "more_memory": (
-        during("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))\nreturn x"), 1, "",
-    ),
-    "trace": (
-        """
+
+--- many_threads | 1 |
+import threading
+while True: threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+--- more_memory | 1 |
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+return x
+
+--- trace | 0 | disturbed
 import sys, numpy as np
 def trace(frame, event, arg):
     for name, value in list(frame.f_locals.items()):
@@ -200,10 +191,8 @@ def trace(frame, event, arg):
 sys.settrace(trace); sys.setprofile(trace)
 def softmax(x, axis=-1):
     raise ValueError
-""", 0, "disturbed",
-    ),
-    "other_words": (
-        """
+
+--- other_words | 0 |
 import json, os, struct, sys
 for name, module in list(sys.modules.items()):
     if name.endswith(("wire", "attempt", "worker", "session")):
@@ -211,33 +200,40 @@ for name, module in list(sys.modules.items()):
             if not key.startswith("__"): setattr(module, key, lambda *a, **k: b"")
 json.dumps = lambda *a, **k: "{}"
 def softmax(x, axis=-1): return x
-""", 0, "",
-    ),
-    "deep": (
-        during("sys.setrecursionlimit(9**9)\nclass A:\n    __getattr__ = lambda s, n: getattr(s, 2 * n)\nreturn A().x"),
-        1, "",
-    ),
-    "wrapped_in_itself": ("def softmax(x, axis=-1): return x\nsoftmax.__wrapped__ = softmax\n" + BACKWARD, 1, ""),
-    "its_own_numpy": (
-        "import sys\nfor name in list(sys.modules):\n    if name.startswith(('numpy', 'json')): del sys.modules[name]\n"
-        "import numpy as np\ndef softmax(x, axis=-1): return np.ones(3)\n" + BACKWARD, 0, "",
-    ),
-    "network": (
-        during(
-            """
+
+--- deep | 1 |
+sys.setrecursionlimit(9**9)
+class A:
+    __getattr__ = lambda s, n: getattr(s, 2 * n)
+return A().x
+
+--- network | 1 |
 import socket, _socket
 for kind in (socket.AF_INET, socket.AF_UNIX):
-    try: s = _socket.socket(kind); s.connect(("127.0.0.1", 22)) if kind == socket.AF_INET else s.bind("\\0x")
+    try: s = _socket.socket(kind); s.connect(("127.0.0.1", 22)) if kind == socket.AF_INET else s.bind("\0x")
     except OSError: continue
     return np.ones(3)
 return x
+
+--- killing | 1 |
+for pid in range(-1, 300):
+    try: os.kill(pid, 9)
+    except OSError: pass
+return x
+
+--- link_out | 1 |
+os.symlink('/etc/passwd', 'p')
+os.link('/etc/passwd', 'q')
+open('p').read()
+os._exit(77)
 """
-        ), 1, "",
-    ),
-    "killing": (
-        during("for pid in range(-1, 300):\n    try: os.kill(pid, 9)\n    except OSError: pass\nreturn x"), 1, "",
-    ),
-    "link_out": (
-        during("os.symlink('/etc/passwd', 'p')\nos.link('/etc/passwd', 'q')\nopen('p').read()\nos._exit(77)"), 1, "",
-    ),
-}  # fmt: skip
+
+
+def longer(text):
+    for block in text.strip().removeprefix("--- ").split("\n--- "):
+        head, _, code = block.partition("\n")
+        name, points, word = (part.strip() for part in head.split("|"))
+        yield name, (code if "def softmax(" in code else during(code), int(points), word)
+
+
+ATTACKS |= longer(LONGER)

@@ -2,16 +2,12 @@
 
 import argparse
 import csv
-import inspect
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
-from importlib.util import resolve_name
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -62,64 +58,30 @@ HONEST = {
     + SOFTMAX,
 }  # fmt: skip
 
-# name: source, points (of 2), a word that the remarks hold; `attacks` and `invented` have more, for systems with walls
+# name: source, points (of 2), a word that the remarks hold; others, which need walls, are in `attacks`
 HOSTILE = {
-    "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
-    "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
-    "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
     "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
-    "memory": (
-        "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD, 1, "out of memory",
-    ),
-    "print": ("def softmax(x, axis=-1):\n    while True: print('x' * 10000)\n" + BACKWARD, 1, "timed out"),
     "numpy": (
         "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
         "np.abs = np.exp = lambda x: 0 * x\n"
         "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
     ),
-    "fault": ("import ctypes\ndef softmax(x, axis=-1):\n    return ctypes.string_at(1)\n" + BACKWARD, 1, "SIG"),
     "kill": (
         "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
         "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",
     ),
-    "imported": (
-        "from transformer_np.functional import softmax as softmax\n" + BACKWARD, 1, "library's solution: softmax",
-    ),
-    "assigned": (
-        "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
-        1, "library's solution: softmax",
-    ),
     "called": (
         "from transformer_np import functional as F\n"
         "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD, 1, "library's solution: softmax",
-    ),
-    "importlib": (
-        "import importlib\ndef softmax(x, axis=-1):\n"
-        "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
-        1, "library's solution: softmax",
     ),
     "read": (
         "import transformer_np.functional as F\n"
         "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
         "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD, 1, "",
     ),
-    "loaded_anew": (
-        "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
-        "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
-        "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
-        "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
-    ),
     "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
-    "empty": ("", 0, ""),
-    "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
-    "null": ("x = 1\0\n", 0, "could not be loaded"),
-    "nested": ("x = " + "(" * 5000 + ")" * 5000 + "\n", 0, "could not be loaded"),
-    "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
-    "stops": (SOFTMAX + BACKWARD + "1 / 0\n", 2, "ZeroDivisionError"),
-    "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
     "=1+1": (SOFTMAX + BACKWARD, 2, ""),
 }  # fmt: skip
-FEW = "os_exit", "numpy", "kill", "called", "read", "not_utf8", "=1+1"  # of the default run: none has to be waited for
 
 
 def hand_in(folder, sources):
@@ -146,13 +108,11 @@ def alone(tmp_path_factory):
     return grade(hand_in(root / "in", HONEST), root / "grades.csv")
 
 
-@pytest.fixture(
-    scope="module", params=[FEW, pytest.param(tuple(HOSTILE), marks=pytest.mark.release)], ids=["few", "all"]
-)
-def among(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def among(tmp_path_factory):
     """The honest ones among the hostile ones: grades, and where they are."""
     root = tmp_path_factory.mktemp("among")
-    folder = hand_in(root / "in", HONEST | {name: HOSTILE[name][0] for name in request.param})
+    folder = hand_in(root / "in", HONEST | {name: source for name, (source, *_) in HOSTILE.items()})
     os.symlink(folder / "ada.py", folder / "link.py")
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe_file.py")
@@ -165,7 +125,7 @@ def among(request, tmp_path_factory):
         "    return softmax(x, axis)\n"
     )
     hand_in(folder, {"deletes": deletes, "steals": steals})
-    return grade(folder, root / "grades.csv", limits=PATIENT if request.param == FEW else Limits(seconds=3)), root
+    return grade(folder, root / "grades.csv"), root
 
 
 @pytest.mark.long
@@ -189,10 +149,8 @@ def test_hostile_neighbours_change_no_grade(alone, among):
 
 @pytest.mark.long
 def test_hostile_submissions_get_what_they_deserve(among):
-    hostile = {name: got for name, got in among[0].items() if name in HOSTILE}
-    assert len(hostile) >= len(FEW)
-    for name, got in hostile.items():
-        _, points, word = HOSTILE[name]
+    for name, (_, points, word) in HOSTILE.items():
+        got = among[0][name]
         assert got.points(TWO) == points, (name, [v.message for v in got.verdicts.values()])
         assert word in "; ".join(got.remarks), name
 
@@ -260,27 +218,6 @@ class Adam(AdamW):
 def greedy_decode(model, src, max_len=64):
     return search(model, src, beam_size=1, max_len=max_len)
 """
-OWN_BLOCK = """
-from transformer_np.layers import Dropout, LayerNorm
-from transformer_np.module import Module
-
-class AddNorm(Module):
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype="float32"):
-        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype)
-        self.dropout = Dropout(dropout, rng=rng)
-        self.norm_first = norm_first
-
-    def forward(self, x, sublayer):
-        if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
-
-    def backward(self, dout, back):
-        if self.norm_first:
-            return dout + self.norm.backward(back(self.dropout.backward(dout)))
-        dsum = self.norm.backward(dout)
-        return dsum + back(self.dropout.backward(dsum))
-"""
 
 
 @pytest.mark.long
@@ -290,27 +227,11 @@ class AddNorm(Module):
     ids=len,
 )
 def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
-    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS, "own": OWN_BLOCK})
+    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS})
     grades = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}"))
     for name in names:
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
-    assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
-
-
-@pytest.mark.long
-def test_the_text_of_the_library_is_right_where_an_exercise_needs_other_parts(tmp_path):
-    names = "AddNorm", "EncoderBlock", "DecoderBlock", "Optimizer", "Adam", "AdamW", "greedy_decode", "beam_search"
-    homes = {name: sys.modules[all_exercises()[name].reference.__module__] for name in names}
-    sources = {}
-    for home in set(homes.values()):
-        absolute = partial(resolve_name, package=home.__package__)
-        text = re.sub(r"(?<=^from )\.\S*", lambda found, to=absolute: to(found[0]), inspect.getsource(home), flags=re.M)
-        sources[home.__name__] = text
-    grades = grade(hand_in(tmp_path / "in", sources), tmp_path / "g.csv", parse_course(f"exercises = {list(names)}"))
-    for name, home in homes.items():
-        verdict = grades[home.__name__].verdicts[name]
-        assert verdict.passed, verdict.message
 
 
 @pytest.mark.parametrize(
@@ -344,26 +265,17 @@ def test_the_file_that_start_writes_can_be_handed_in(tmp_path, capsys):
 @pytest.mark.long
 def test_a_folder_of_files_is_one_submission(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\nrelu = 3\n"})
+    two, loops = "from one import softmax\n" + BACKWARD, "while True: pass\nrelu = 3\n"
+    hand_in(folder / "fay", {"one": SOFTMAX, "two": two, "yyy": loops, "zzz": "1 / 0\nrelu = 3\n"})
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
-    grades = grade(folder, tmp_path / "grades.csv")
+    grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3))
     assert grades["fay"].points(TWO) == 2
-    assert grades["fay"].remarks == ("zzz.py could not be loaded (ZeroDivisionError: division by zero)",)
+    assert grades["fay"].remarks == (
+        "yyy.py timed out while loading", "zzz.py could not be loaded (ZeroDivisionError: division by zero)",
+    )  # fmt: skip
     assert grades["gus"].points(TWO) == 1
     assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
     assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
-
-
-@pytest.mark.long
-def test_a_file_that_does_not_end_leaves_the_others(tmp_path):
-    folder = hand_in(tmp_path / "in", {})
-    hand_in(
-        folder / "fay",
-        {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\nrelu = 3\n"},
-    )
-    (got,) = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3)).values()
-    assert got.points(TWO) == 2
-    assert got.remarks == ("z.py timed out while loading",)
 
 
 @pytest.mark.long
@@ -417,29 +329,6 @@ def test_too_many_files(tmp_path):
 
 
 # --- rubrics ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_points_and_partial_credit(tmp_path):
-    folder = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "dana")})
-    rubric = parse_course(EXAMPLE)
-    assert rubric.possible == 3.5
-    grades = grade(folder, tmp_path / "grades.csv", rubric)
-    rows = rows_of(tmp_path / "grades.csv")
-    assert rows["ada"]["points"] == rows["ada"]["points possible"] == "3.5"
-    share = grades["dana"].verdicts["softmax_backward"].share
-    assert 0 < share < 1
-    assert float(rows["dana"]["softmax_backward"]) == pytest.approx(2.5 * share, abs=1e-4)
-    assert rows["ada"]["passed"] == rows["dana"]["passed"] == "yes"
-    other = parse_course(EXAMPLE.replace("partial = true ", "partial = false").replace("50", "80"))
-    grade(folder, tmp_path / "grades.csv", other)
-    rows = rows_of(tmp_path / "grades.csv")
-    assert rows["dana"]["softmax_backward"] == "0"
-    assert rows["dana"]["passed"] == "no"
-    split = parse_course(EXAMPLE.replace("# core = 0.8", "core = 0.8"))
-    verdict = grade(folder, tmp_path / "grades.csv", split)["dana"].verdicts["softmax_backward"]
-    said = f"{verdict.core_share:.0%} of the lecture's cases and {verdict.share:.0%} of all cases are right."
-    assert said in (tmp_path / "grades_reports" / "dana.md").read_text()
 
 
 def test_without_a_rubric_everything_counts_one():
@@ -500,7 +389,10 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     sleeps = "import time\ntime.sleep(1000)\n"
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": sleeps}), tmp_path / "grades.csv"
     record, hand_ins = (tmp_path / "grades_records" / name for name in ("results.jsonl", "hand-ins.jsonl"))
-    process = subprocess.Popen(command(folder, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (tmp_path / "temporary").mkdir()
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command(folder, out), env=environment, **quiet)
     try:
         wait_until(record.exists)
         wait_until(lambda: children_of(process.pid))
@@ -513,6 +405,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+    wait_until(lambda: not list((tmp_path / "temporary").iterdir()))
     assert not out.exists()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
     assert [line["seed"] for line in lines_of(hand_ins)] == [seed, seed]
@@ -573,14 +466,9 @@ def test_the_example_of_a_rubric(capsys):
 
 
 def test_bad_use(tmp_path, capsys):
-    for arguments in (
-        ["x", "--seconds", "0"],
-        ["x", "--memory", "much"],
-        ["x", "--workers", "0"],
-        ["x", "--seed", "-1"],
-    ):
+    for arguments in ("--seconds 0", "--memory much", "--workers 0", "--seed -1"):
         with pytest.raises(SystemExit):
-            parse("x", *arguments)
+            parse("x", *arguments.split())
     args = parse(tmp_path, "--out", tmp_path / "none" / "g.csv")
     with pytest.raises(ValueError, match="--out"):
         args.run(args)

@@ -75,14 +75,9 @@ def shapes(answer):
     below["cells"].insert(-1, json.loads(notebook(answer))["cells"][0])
     return {
         "a file": {".py": answer},
-        "a folder": {"/homework.py": answer},
-        "another name": {"/my answers.py": answer},
         "Moodle": {" Lovelace_4711_assignsubmission_file/homework.py": answer},
         "Canvas": {"lovelace_12345_67890_homework-2.py": answer},
-        "nbgrader": {
-            "/sheet1/homework.ipynb": notebook(answer, RELU),
-            "/sheet1/timestamp.txt": "2026-06-12",
-        },
+        "nbgrader": {"/sheet1/homework.ipynb": notebook(answer, RELU), "/sheet1/timestamp.txt": "2026-06-12"},
         "a notebook": {".ipynb": notebook(("markdown", "# Softmax"), answer)},
         "the folder of start": {"/homework.py": answer, **course},
         "the folder of start, used": {
@@ -114,11 +109,7 @@ def shapes(answer):
             "/node_modules/x/s.py": "1 / 0\nsoftmax = 1",
             "/homework.py": answer,
         },
-        "unzipped": {
-            "/hw 1/homework.py": answer,
-            "/__MACOSX/hw 1/._homework.py": "\0\0",
-            "/hw 1/.DS_Store": "x",
-        },
+        "unzipped": {"/hw 1/homework.py": answer, "/__MACOSX/hw 1/._homework.py": "\0\0", "/hw 1/.DS_Store": "x"},
         "a helper": {
             "/homework.py": "from parts.one import softmax\n",
             "/parts/one.py": answer,
@@ -495,6 +486,8 @@ def test_files_from_elsewhere(tmp_path):
         assert checks.remarks(COURSE.points) == list(grade.remarks)
         assert len(grade.remarks) == bool(remark), grade.remarks
         assert all(remark in one for one in grade.remarks)
+    (of_cells,) = (grade for grade in grades if "imports.ipynb" in grade.not_loaded)
+    assert "imports.ipynb, cell 1" in of_cells.not_loaded["imports.ipynb"]
 
 
 def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):

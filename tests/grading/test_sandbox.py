@@ -223,11 +223,6 @@ def test_no_code_of_an_answer_is_given(name):
     assert not inside & {name, "_search_row"}
 
 
-INSIDE = """
-import os
-def softmax(x, axis=-1):
-    {what}
-"""
 SEES = {
     "other files": "open('/etc/passwd')", "the state of other files": "os.stat('/etc/passwd')",
     "by a folder's number": "os.open('etc/passwd', os.O_RDONLY, dir_fd=os.open('/', os.O_RDONLY))",
@@ -241,14 +236,26 @@ SEES = {
 }  # fmt: skip
 
 
+TRIES = f"""
+import os
+def softmax(x, axis=-1):
+    reached = {{}}
+    for name, what in {SEES!r}.items():
+        try:
+            exec(what)
+            reached[name] = "no error"
+        except (OSError, ImportError, ZeroDivisionError):
+            pass
+        except BaseException as error:
+            if type(error).__name__ != "LibrarySolution":
+                reached[name] = repr(error)
+    raise ValueError(reached)
+"""
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("walls")
 def test_what_a_submission_cannot_reach():
     task = Task(all_exercises()["softmax"], Trials(all_exercises()["softmax"], 1))
-    for name, what in SEES.items():
-        source = INSIDE.format(what=what).encode()
-        (first, *_) = try_submission({"a.py": source}, [task], Limits(60)).replies["softmax"]
-        assert first.crash, name
-        kinds = ("FileNotFoundError", "ModuleNotFoundError", "OSError", "PermissionError", "ZeroDivisionError",
-                 "LibrarySolution")  # fmt: skip
-        assert first.crash.kind in kinds, (name, first.crash)
+    (first, *_) = try_submission({"a.py": TRIES.encode()}, [task], Limits(60)).replies["softmax"]
+    assert (first.crash.kind, first.crash.text) == ("ValueError", "{}")

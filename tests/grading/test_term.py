@@ -310,11 +310,7 @@ def test_a_renamed_file_keeps_its_records(tmp_path):
     assert records.renamed(seen, {"ada.py"}) == "homework (1).py"
     records.rename("homework (1).py", "ada.py")
     assert records.renamed(seen, {"ada.py"}) is None
-    assert (
-        [one.entry for one in records.hand_ins]
-        == [one.entry for one in Records(place, ["relu"]).hand_ins]
-        == ["ada.py"]
-    )
+    assert [one.entry for of in (records, Records(place, ["relu"])) for one in of.hand_ins] == ["ada.py"] * 2
     for again in (records, Records(place, ["relu"])):
         assert len(recorded(again, folder / "ada.py")) == 1  # not another attempt
 
@@ -375,12 +371,8 @@ def test_the_definition_of_an_exercise(tmp_path):
     first = definitions()
     assert first["relu"] == ""
     assert first["scale"] != first["centre"]
-    for name, changed in (
-        ("notes.txt", set()),
-        ("numbers.csv", {"scale"}),
-        ("helper.py", {"scale"}),
-        ("centre.py", {"centre"}),
-    ):
+    changes = {"notes.txt": set(), "numbers.csv": {"scale"}, "helper.py": {"scale"}, "centre.py": {"centre"}}
+    for name, changed in changes.items():
         before = definitions()
         with (own / name).open("a") as file:
             file.write("# more\n")

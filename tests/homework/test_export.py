@@ -109,16 +109,10 @@ OWN = 'folder = "mine"\nexercises = ["center", "softmax"]\n'
 CENTER = "import numpy as np\ndef center(x, axis=-1):\n    return x / np.abs(x).max(axis, keepdims=True)\n"
 
 
-@pytest.fixture
-def own(tmp_path, export):
-    """A course with an exercise of a teacher's own."""
+def test_a_teachers_exercises_go_along_to_nbgrader(export, tmp_path, monkeypatch):
     cli.main(["homework", "new", "center", "--in", "mine"])
     (tmp_path / "course.toml").write_text(OWN, encoding="utf-8")
-    return export
-
-
-def test_a_teachers_exercises_go_along_to_nbgrader(own, tmp_path, monkeypatch):
-    assert own("sheet", "--for", "nbgrader", "--course", "course.toml")[0] == 0
+    assert export("sheet", "--for", "nbgrader", "--course", "course.toml")[0] == 0
     assert (tmp_path / "sheet" / "exercises" / "center.py").read_text() == (tmp_path / "mine" / "center.py").read_text()
     (test,) = [c["source"] for c in cells_of(tmp_path / "sheet" / "homework.ipynb") if 'check("center"' in c["source"]]
     monkeypatch.chdir(tmp_path / "sheet")
@@ -128,13 +122,6 @@ def test_a_teachers_exercises_go_along_to_nbgrader(own, tmp_path, monkeypatch):
     exec(CENTER.replace("np.abs(x)", "x"), space)
     with pytest.raises(AssertionError, match="center: wrong value"):
         exec(test, space)
-
-
-def test_a_teachers_exercises_go_along_to_otter(own, tmp_path):
-    code, out, _ = own("sheet", "--for", "otter", "--course", "course.toml")
-    assert (code, "cd sheet && otter generate -t tests exercises/center.py\n" in out) == (0, True)
-    assert "with exercises_in(own if own.is_dir() else " in (tmp_path / "sheet" / "tests" / "center.py").read_text()
-    assert "exercises_in" not in (tmp_path / "sheet" / "tests" / "softmax.py").read_text()
 
 
 # --- with the packages ------------------------------------------------------------------------------------------------

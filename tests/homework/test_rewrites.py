@@ -35,38 +35,7 @@ def row_by_row(dy, x, w):
     return [dx, dw, db]
 
 
-@rewrite("embedding_backward")
-def one_hot_transposed(dy, ids, num_embeddings):
-    return np.eye(num_embeddings)[ids.ravel()].T @ dy.reshape(-1, dy.shape[-1])
-
-
 # --- softmax, activations, norm --------------------------------------------------------------------------------------
-
-
-@rewrite("softmax")
-def by_logarithms(x, axis=-1):
-    largest = np.where(np.isneginf(x).all(axis, keepdims=True), 0, x.max(axis, keepdims=True))
-    log_total = np.log(np.maximum(np.exp(x - largest).sum(axis, keepdims=True), 1e-300))
-    return np.exp(x - largest - log_total)
-
-
-@rewrite("softmax_backward")
-def by_the_jacobian(dy, y, axis=-1):
-    dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
-    jacobian = np.eye(y.shape[-1]) * y[..., None] - y[..., :, None] * y[..., None, :]
-    return np.moveaxis((jacobian @ dy[..., None])[..., 0], -1, axis)
-
-
-@rewrite("tanh")
-def from_exponentials(x):
-    return 1 - 2 / (np.exp(2 * x) + 1)
-
-
-@rewrite("gelu")
-def from_math(x, approximate="tanh"):
-    if approximate == "none":
-        return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-    return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 @rewrite("dropout")
@@ -75,41 +44,7 @@ def with_other_draws(x, p, rng):
     return np.where(keep, x / (1 - p), 0), keep
 
 
-@rewrite("rms_norm_backward")
-def by_the_jacobian_of_the_norm(dy, x_hat, inv_rms, gamma):
-    D = x_hat.shape[-1]
-    jacobian = np.eye(D) - x_hat[..., :, None] * x_hat[..., None, :] / D
-    dx = inv_rms * np.einsum("...ij,...j->...i", jacobian, dy * gamma)
-    return dx, (dy * x_hat).reshape(-1, D).sum(axis=0)
-
-
 # --- attention -------------------------------------------------------------------------------------------------------
-
-
-@rewrite("scaled_dot_product_attention", pytest.mark.long)
-def query_by_query(q, k, v, mask=None):
-    lead, (T, K), S = q.shape[:-2], q.shape[-2:], k.shape[-2]
-    hidden = np.zeros((*lead, T, S))
-    for part in mask if isinstance(mask, tuple) else [] if mask is None else [mask]:
-        hidden = hidden + (np.where(part, -np.inf, 0.0) if part.dtype == bool else part)
-    out, weights = np.zeros((*lead, T, v.shape[-1])), np.zeros((*lead, T, S))
-    for place in np.ndindex(*lead, T):
-        batch, t = place[:-1], place[-1]
-        scores = [math.fsum(q[batch][t] * k[batch][s]) / math.sqrt(K) + hidden[place][s] for s in range(S)]
-        if max(scores) > -np.inf:
-            powers = np.exp(np.array(scores) - max(scores))
-            weights[place] = powers / powers.sum()
-        out[place] = weights[place] @ v[batch]
-    return out, weights
-
-
-@rewrite("scaled_dot_product_attention_backward")
-def by_einsums(dout, q, k, v, weights):
-    dweights = np.einsum("...tv,...sv->...ts", dout, v)
-    dscores = weights * dweights - weights * np.einsum("...ts,...ts->...t", weights, dweights)[..., None]
-    dq = np.einsum("...ts,...sk->...tk", dscores, k) / np.sqrt(k.shape[-1])
-    dk = np.einsum("...ts,...tk->...sk", dscores, q) / np.sqrt(k.shape[-1])
-    return dq, dk, np.einsum("...ts,...tv->...sv", weights, dout)
 
 
 @rewrite("relative_position_buckets")
@@ -126,40 +61,7 @@ def pair_by_pair(T, S=None, num_buckets=32, max_distance=128, bidirectional=True
     return buckets
 
 
-@rewrite("unscaled_attention_backward")
-def from_the_scaled_one(dout, q, k, v, weights):
-    heads = [(dout[b], q[b], k[b], v[b], weights[b]) for b in range(len(q))]
-    dq, dk, dv = map(np.stack, zip(*(by_einsums(*head) for head in heads), strict=True))
-    dweights = np.einsum("bhtv,bhsv->bhts", dout, v)
-    through_sum = np.einsum("bhts,bhts->bht", weights, dweights)[..., None]
-    dbias = np.einsum("bhts,bhts->hts", weights, dweights - through_sum)
-    return dq * q.shape[-1] ** 0.5, dk * q.shape[-1] ** 0.5, dv, dbias
-
-
-# --- feed-forward and loss -------------------------------------------------------------------------------------------
-
-
-@rewrite("cross_entropy")
-def with_the_whole_target_distribution(logits, targets, ignore_index=None, label_smoothing=0.0):
-    V = logits.shape[-1]
-    shifted = logits - logits.max(-1, keepdims=True)
-    log_probs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    counts = np.ones(targets.shape) if ignore_index is None else (targets != ignore_index) * 1.0
-    q = (1 - label_smoothing) * np.eye(V)[np.where(counts == 1, targets, 0)] + label_smoothing / V
-    losses = -(q * log_probs).sum(-1)
-    return (losses * counts).sum() / max(counts.sum(), 1), np.exp(log_probs)
-
-
-@rewrite("cross_entropy_backward")
-def target_by_target(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
-    dlogits, count = np.zeros_like(probs), 0
-    for place in np.ndindex(targets.shape):
-        if ignore_index is not None and targets[place] == ignore_index:
-            continue
-        count += 1
-        dlogits[place] = probs[place] - label_smoothing / probs.shape[-1]
-        dlogits[place][targets[place]] -= 1 - label_smoothing
-    return dlogits * dloss / max(count, 1)
+# --- loss and optimizers -------------------------------------------------------------------------------------------
 
 
 @rewrite("negative_sampling_loss")
@@ -201,21 +103,6 @@ class AsInThePaper:
 
 
 # --- decoding --------------------------------------------------------------------------------------------------------
-
-
-@rewrite("greedy_decode", pytest.mark.long)
-def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    model.eval()
-    outputs, totals = [], []
-    for row in src:
-        ids, total = [model.config.bos_id], 0.0
-        while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != model.config.eos_id):
-            logits = model(row[None], np.array([ids]))[0, -1]
-            ids.append(int(logits.argmax()))
-            total += logits.max() - np.logaddexp.reduce(logits)
-        outputs.append([i for i in ids[1:] if i != model.config.eos_id])
-        totals.append(total)
-    return (outputs, totals) if return_log_probs else outputs
 
 
 @rewrite("beam_search", pytest.mark.long)
@@ -337,17 +224,6 @@ def by_exponentials(K, theta=10000.0, scaling=None):
     if scaling["rope_type"] == "linear":
         return w / scaling["factor"]
     raise ValueError(scaling)
-
-
-@rewrite("rotary")
-def by_complex_numbers(x, positions, theta=10000.0, scaling=None, adjacent=False):
-    K = x.shape[-1]
-    turns = np.exp(1j * np.multiply.outer(positions, by_exponentials(K, theta, scaling)))
-    if adjacent:
-        z = (x[..., ::2] + 1j * x[..., 1::2]) * turns
-        return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
-    z = (x[..., : K // 2] + 1j * x[..., K // 2 :]) * turns
-    return np.concatenate([z.real, z.imag], axis=-1)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

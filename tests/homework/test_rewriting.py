@@ -3,10 +3,6 @@
 import numpy as np
 import pytest
 
-from transformer_np.homework.exercise import Case, Exercise, Result
-from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.judge import judge
-from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.notes import amended, read
 from transformer_np.homework.rewriting import Exclusive, Mistakes
 
@@ -193,40 +189,6 @@ def test_rewrites_of_different_parts_of_a_line_can_be_made_together():
     np.testing.assert_allclose(notes.variant(["sum", "plus"])(X), (X + X.sum()) / np.std(X))
     assert not notes.compatible(["tripled", "negative"])  # at one place
     assert not notes.compatible(["sum", "of rows"])
-
-
-# --- in an exercise ---------------------------------------------------------------------------------------------------
-
-
-def test_pairs_that_exclude_each_other_are_not_tried():
-    exercise = Exercise(
-        standardise,
-        (Result("y", "D"),),
-        lambda rng: [Case("", (rng.normal(size=5),), sizes={"D": 5})],
-        answer=standardise,
-        mistakes="""
-- doubled:  return y -> return 2 * y
-  It is doubled.
-- halved:  return y -> return 0.5 * y
-  It is halved.
-- not centred:  y = x - x.mean() -> y = x
-  The mean is not subtracted.
-""",
-        hints=("What?", "y", "here"),
-        difficulty=1,
-        section="§0",
-    )
-    assert not exercise.compatible(("doubled", "halved"))
-    trials = Trials(exercise, 0)
-
-    def verdict(answer):
-        return judge(trials, [attempt(exercise, answer, case) for case in trials.cases])
-
-    assert verdict(exercise.variant(["halved"])).misconception == "halved"
-    both = verdict(exercise.variant(["not centred", "doubled"])).misconception
-    assert set(both.split(" and ")) == {"doubled", "not centred"}
-    assert verdict(lambda x: np.sin(x)).outcome == "wrong value"
-    assert verdict(lambda x: x[7]).outcome == "crashed"
 
 
 def test_notes_are_amended_by_name():

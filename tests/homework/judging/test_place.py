@@ -1,19 +1,695 @@
-"""The line of a mistake: one edit of the student's code makes the answer right."""
-
-from textwrap import dedent
+"""The lines of a mistake that a message shows."""
 
 import numpy as np
 import pytest
+from wrong_answers import shown_in, wrong_answers
 
 from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.judging import family
 from transformer_np.homework.judging.family import MOST_ITEMS
 from transformer_np.homework.judging.traced import kept, same
+from transformer_np.homework.judging.trials import Trials
 
-PLAIN = """
-    def softmax_backward(dy, y, axis=-1):
-        s = np.sum(dy * y, axis=axis, keepdims=True)
-        return y * (dy - s)
+# --- an edit makes it right -------------------------------------------------------------------------------------------
+
+EDITS = wrong_answers("""
+--- two changes in one line
+says: Two changes in line @ make it right:
+def layer_norm(x, gamma, beta, eps=1e-5):
+    xc = x - x.mean(axis=-1, keepdims=True)
+    inv = (np.mean(xc * xc, axis=-1, keepdims=True) + eps) ** -0.5
+    return gamma * (xc * inv + beta), xc * inv, inv[..., 0]  # shown
+
+--- three lines that assign where they should change in place
+says: Several changes in lines @ make it right:
+from transformer_np import training
+
+class Adam(training.Adam):
+    def _update(self, p, g, m, v):
+        (a, b), t = self.betas, self.steps
+        m = a * m + (1 - a) * g  # shown
+        v = b * v + (1 - b) * g * g  # shown
+        p = p - self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
+
+--- a power for a product is found
+says: `b ** scale` has the wrong operator.
+says: One change in line @ makes it right:
+def lora(x, a, b, scale=1.0):
+    low = x @ a
+    return low @ b**scale, low  # shown
+
+--- an edit that breaks a right case is no proof
+says: One change in line @ makes it right:
+from math import erf
+
+def gelu(x, approximate="tanh"):
+    if approximate == "none":
+        part = 0.5 * (1 + np.vectorize(erf, otypes=[x.dtype])(x / np.sqrt(2)))
+    else:
+        part = 1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # shown
+    return x * part
+
+--- a comparison for an assignment
+says: This line compares and changes nothing: `=` assigns. One change in line @
+def causal_mask(T, S=None):
+    if S is None:
+        S == T  # shown
+    return np.arange(S) > np.arange(T)[:, None] + S - T
+
+--- a helper is searched too
+def shifted(x, axis):
+    return x + np.maximum(x.max(axis, keepdims=True), np.finfo(float).min)  # shown
+
+
+def softmax(x, axis=-1):
+    e = np.exp(shifted(x, axis))
+    total = e.sum(axis, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+--- a method of a class is searched
+from transformer_np import training
+
+class Adam(training.Adam):
+    def _update(self, p, g, m, v):
+        (a, b), t = self.betas, self.steps
+        m[:] = a * m + (1 - a) * g
+        v[:] = b * v + (1 - b) * g**2
+        p += self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
+
+--- an expression of the right answer proves a line and is not shown
+repair:
+not: np.sum
+def softmax_backward(dy, y, axis=-1):
+    return dy * y * (1 - y)  # shown
+
+--- two edits show two lines
+says: Two changes make it right, one in line @:
+says: and one in line @:
+def linear_backward(dy, x, w):
+    dx = dy @ w.T * 2  # shown
+    dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+    db = -dy.reshape(-1, dy.shape[-1]).sum(axis=0)  # shown
+    return dx, dw, db
+
+--- what a repair leaves wrong is told too
+says: In the exact form √2 is missing inside erf
+from math import erf
+
+def gelu(x, approximate="tanh"):
+    c = float(np.sqrt(2) / np.pi)  # shown
+    if approximate == "tanh":
+        return x * 0.5 * (1 + np.tanh(c * (x + 0.044715 * x**3)))
+    return x * 0.5 * (1 + np.array([erf(z) for z in x.ravel()], dtype=x.dtype).reshape(x.shape))
+
+--- a number is asked for and no variable
+says: One change in line @ makes it right:
+not: other variable
+def linear(x, w, b=None):
+    return x @ w + (b if b else 0)  # shown
+
+--- results that are those of another number of steps everywhere
+not: not used
+def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    tokens, total = np.full((len(src), 1), model.config.bos_id), np.zeros(len(src))
+    done = np.zeros(len(src), dtype=bool)
+    with model.evaluating():
+        memory = model.encode(src)
+        for _ in range(max_len - 1):  # shown
+            logits = model.decode(tokens, memory, src)[:, -1].astype(float)
+            log_p = logits - np.logaddexp.reduce(logits, axis=-1)[:, None]
+            best = np.where(done, model.config.eos_id, log_p.argmax(-1))
+            total += np.where(done, 0, log_p[range(len(src)), best])
+            done |= best == model.config.eos_id
+            tokens = np.column_stack([tokens, best])
+            if done.all():
+                break
+    rows = [row[1:] for row in tokens.tolist()]
+    eos = model.config.eos_id
+    rows = [row[: row.index(eos)] if eos in row else row for row in rows]
+    return (rows, total) if return_log_probs else rows
+
+--- a comparison that never holds any more is no repair
+def linear_backward(dy, x, w):
+    dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+    if dy.ndim == 3:
+        db = dy.sum(axis=1)  # shown
+    else:
+        db = dy.reshape(-1, dy.shape[-1]).sum(axis=0)
+    return dy @ w.T, dw, db
+
+--- an answer that gives something else the next time has the line of an edit that makes it right
+says: One change in line @ makes it right:
+numbers = iter(range(10**6))
+
+def tanh_backward(dy, y):
+    return dy * (1 - y**2) + next(numbers)  # shown
+
+--- a condition is shown as a whole
+marks: not np.isfinite(norm) or norm == 0
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters]
+    norm = float(np.sqrt(np.sum([np.vdot(g, g) for g in grads])))
+    if not np.isfinite(norm) or norm == 0:
+        return norm
+    for g in grads:
+        g *= max_norm / norm
+    return norm
+
+--- what is written into a new array is shown, and not the array
+def sinusoidal_encoding(length, d_model, dtype=np.float32):
+    pe = np.zeros((length, d_model), dtype=dtype)
+    for pos in range(length):
+        for col in range(d_model):
+            angle = pos / 10000 ** (col / d_model)
+            if col % 2 == 0:
+                pe[pos, col] = np.sin(angle)
+            else:
+                pe[pos, col] = np.cos(angle)
+    return pe
+
+--- no edit doubles what is returned
+def additive(mask, dtype=np.float32):
+    out = np.zeros(np.shape(mask), dtype)
+    out[mask] = np.finfo(dtype).min
+    return out  # not shown
+""")
+
+# --- where to look ----------------------------------------------------------------------------------------------------
+
+LOOK = wrong_answers("""
+--- the first of two means that are wrong, in a case that shows it
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    D = dy.shape[-1]
+    dy_rows, hat_rows = dy.reshape(-1, D), x_hat.reshape(-1, D)
+    dgamma, dbeta = np.sum(dy_rows * hat_rows, axis=0), np.sum(dy_rows, axis=0)
+    dhat = dy_rows * gamma
+    mean1 = np.mean(dhat, axis=0)  # shown
+    mean2 = np.mean(dhat * hat_rows, axis=0)
+    dx = (dhat - mean1 - hat_rows * mean2) * inv_std.reshape(-1, 1)  # not shown
+    return dx.reshape(dy.shape), dgamma, dbeta
+
+--- one mask of several
+def attention_scores(q, k, mask=None):
+    scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)  # not shown
+    if mask is None:
+        return scores
+    if isinstance(mask, tuple):
+        mask = mask[0]
+    if mask.dtype == np.bool_:
+        scores[np.broadcast_to(mask, scores.shape)] = -np.inf  # shown
+        return scores
+    return scores + mask.astype(scores.dtype)
+
+--- the line is where a wrong variable is made
+def softmax_backward(dy, y, axis=-1):
+    shared = y * dy.sum(axis=axis, keepdims=True)
+    return y * (dy - shared)  # shown
+
+--- a counter is no place where a mean is taken for a sum
+says: averaged over its pairs
+def relative_position_bias_backward(dbias, buckets, num_buckets):
+    heads, T, S = dbias.shape
+    dtable = np.zeros((num_buckets, heads), dtype=dbias.dtype)
+    count = np.zeros(num_buckets)
+    for t in range(T):
+        for s in range(S):
+            count[buckets[t, s]] += 1
+            dtable[buckets[t, s]] += dbias[:, t, s]
+    for b in range(num_buckets):
+        if count[b] > 0:
+            dtable[b] = dtable[b] / count[b]  # shown
+    return dtable
+
+--- an argument is changed through a view
+says: It changes
+def relu(x):
+    flat = x.reshape(-1)
+    for i in range(len(flat)):
+        if flat[i] < 0:
+            flat[i] = 0  # shown
+    return flat.reshape(x.shape)
+
+--- an argument is changed by NumPy's function
+says: It changes
+def tanh_backward(dy, y):
+    np.multiply(y, y, out=y)  # shown
+    slope = np.subtract(1, y)
+    return slope * dy
+
+--- a mistake of an answer that computes in pieces has a line
+says: dK is made with Q alone
+def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
+    B, H, T, K = q.shape
+    S = k.shape[2]
+    dq, dk, dv, dr = (np.zeros_like(x) for x in (q, k, v, r))
+    du, dp = np.zeros_like(content_bias), np.zeros_like(position_bias)
+    for b in range(B):
+        for h in range(H):
+            A = weights[b, h]
+            dA = dout[b, h] @ v[b, h].T
+            dscores = A * (dA - (dA * A).sum(axis=1, keepdims=True)) / K**0.5
+            line = np.concatenate([np.zeros(T), dscores.reshape(-1)])
+            ddistances = line.reshape(T, S + 1)[:, 1:]
+            dv[b, h] = A.T @ dout[b, h]
+            dk[b, h] = dscores.T @ q[b, h]  # shown
+            dr[h] += ddistances.T @ (q[b, h] + position_bias[h])
+            of_content, of_position = dscores @ k[b, h], ddistances @ r[h]
+            dq[b, h] = of_content + of_position
+            du[h] += of_content.sum(axis=0)
+            dp[h] += of_position.sum(axis=0)
+    return dq, dk, dv, dr, du, dp
+
+--- scores that lack the bias, with a mask and without one
+from transformer_np.functional import softmax
+
+def unscaled_attention(q, k, v, bias=None, mask=None):
+    scores = q @ k.swapaxes(-1, -2)
+    for m in mask if isinstance(mask, tuple) else (mask,):
+        if m is not None:
+            scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m
+    weights = softmax(scores)  # shown
+    if bias is not None:
+        weights = weights + bias
+    return weights @ v, weights
+
+--- a variable that one result would need otherwise than another is shown where it is made
+def rms_norm(x, gamma, eps=1e-6):
+    length = np.sqrt(np.linalg.norm(x, axis=-1, keepdims=True) ** 2 + eps)  # shown
+    x_hat = x / length
+    return x_hat * gamma, x_hat, length
+
+--- a derivative of the wrong variable
+def silu_backward(dy, x):
+    slope = x * (1 - x)  # shown
+    return dy * slope
+
+--- a slice too wide
+def window_mask(T, window, S=None):
+    S = T if S is None else S
+    mask = np.ones((T, S), dtype=bool)
+    for t in range(T):
+        mask[t, max(0, t - window) : t + window + 1] = False  # shown
+    return mask
+
+--- a value of which another is NaN too
+marks: number * dtype(-np.inf)
+def additive(mask, dtype=np.float32):
+    number = np.asarray(mask).astype(dtype)
+    hidden = number * dtype(-np.inf)  # shown
+    return hidden
+
+--- a division by 0 is told with the line where it first occurs
+says: A division by 0 first occurs in line @:
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    logits = logits / temperature  # shown
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
+
+--- infinity is told with the line where it first occurs
+says: Infinity first occurs in line @:
+def softmax(x, axis=-1):
+    powers = np.exp(x)  # shown
+    return powers / powers.sum(axis, keepdims=True)
+
+--- a mistake in each of two branches
+def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if K % 2 or theta <= 0:
+        raise ValueError("K must be even and theta positive")
+    freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
+    if scaling is not None:
+        kind, f = scaling["rope_type"], scaling["factor"]
+        if kind not in ("linear", "llama3"):
+            raise ValueError("scaling not supported: " + kind)
+        if kind == "linear":
+            freqs = freqs * f  # shown
+        else:
+            a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
+            turns = scaling["original_max_position_embeddings"] * freqs
+            s = np.clip((turns - a) / (b - a), 0.0, 1.0)  # not shown
+            freqs = s * freqs + (1 - s) * freqs / f
+    return freqs
+
+--- a variable that each step of the loop hands on
+def tiled_attention(q, k, v, mask=None, tile=64):
+    scores = np.swapaxes(k, -1, -2)
+    scores = q @ scores / np.sqrt(q.shape[-1])
+    for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+        scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
+    scores = scores.astype(q.dtype)
+    m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
+    l = np.zeros_like(m)
+    o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
+    for start in range(0, k.shape[-2], tile):
+        s = scores[..., start : start + tile]
+        top = np.maximum(m, s.max(axis=-1, keepdims=True))
+        shift = np.where(np.isinf(top), 0, top)
+        p, alpha = np.exp(s - shift), np.exp(m - shift)  # not shown
+        l = l * alpha + p.sum(axis=-1, keepdims=True)
+        o = o + p @ v[..., start : start + tile, :]  # shown
+        m = top
+    seen = np.where(l > 0, l, 1)
+    o = o / seen
+    return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+
+--- a named mistake without a line
+says: column j is read as the key t + j
+from transformer_np.functional import scaled_dot_product_attention_backward
+
+def window_attention_backward(dout, q, k, v, weights, window, causal=False):
+    T = q.shape[-2]
+    full = np.zeros(weights.shape[:-1] + (T,), weights.dtype)
+    for t in range(T):
+        for j in range(weights.shape[-1]):
+            s = (t if causal else t - min(window, T - 1)) + j
+            if 0 <= s < T:
+                full[..., t, s] = weights[..., t, j]
+    return scaled_dot_product_attention_backward(dout, q, k, v, full)
+""")
+
+# --- lines that are not shown -----------------------------------------------------------------------------------------
+
+NO_PLACE = wrong_answers("""
+--- an array that a loop fills is not called new
+says: dx
+def rnn_backward(dh, x, h, w_x, w_h):
+    B, T, H = h.shape
+    da, carried = np.zeros_like(h), np.zeros((B, H))  # not shown
+    before = np.concatenate([np.zeros((B, 1, H)), h[:, :-1]], axis=1)
+    for t in reversed(range(T)):
+        da[:, t] = (dh[:, t] + carried) * (1 - h[:, t] ** 2)
+        carried = da[:, t] @ w_h.T
+    flat = da.reshape(-1, H)
+    dw_x, dw_h = x.reshape(-1, x.shape[-1]).T @ flat, before.reshape(-1, H).T @ flat
+    return da, dw_x, dw_h, flat.sum(axis=0)
+
+--- a condition is shown and not the constant that it sets
+def window_mask(T, window, S=None):
+    S = T if S is None else S
+    mask = np.zeros((T, S), dtype=bool)
+    for t in range(T):
+        for s in range(S):
+            distance = abs(t - s)
+            if distance >= window:  # shown
+                mask[t, s] = True  # not shown
+    return mask
+
+--- beside the dtype of a mask no condition is shown
+says: 1 and 0 instead of True and False
+def causal_mask(T, S=None):
+    S = T if S is None else S
+    mask = np.zeros((T, S))
+    for t in range(T):
+        for s in range(S):
+            if s > t + (S - T):  # not shown
+                mask[t, s] = 1
+    return mask
+
+--- a line that reads a wrong result is not shown
+says: One random number is drawn for each feature
+def dropout(x, p, rng):
+    rng = np.random.default_rng(rng)
+    stays = np.array([rng.random() >= p for _ in range(x.shape[-1])])
+    keep = np.zeros(x.shape, dtype=bool)
+    keep[...] = stays
+    y = np.zeros_like(x)
+    y[keep] = x[keep] / (1 - p)  # not shown
+    return y, keep
+
+--- a new array is no place
+says: Negative numbers become 0
+import math
+
+def gelu(x, approximate="tanh"):
+    y = np.zeros(x.shape, dtype=x.dtype)  # not shown
+    flat_x, flat_y = x.reshape(-1), y.reshape(-1)
+    for i in range(len(flat_x)):
+        value = float(flat_x[i])
+        if value > 0 and approximate == "none":
+            flat_y[i] = value / 2 * (1 + math.erf(value / math.sqrt(2)))
+        elif value > 0:
+            inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
+            flat_y[i] = value / 2 * (1 + math.tanh(inner))
+    return y
+
+--- a tile whose values are taken rightly is no place
+def tiled_attention(q, k, v, mask=None, tile=64):
+    S, masks = k.shape[-2], () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+    m, l, o = np.full(q.shape[:-1] + (1,), -np.inf), 0, 0
+    for start in range(0, S, tile):
+        part = slice(start, min(start + tile, S))  # not shown
+        s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
+        for one in masks:
+            one = np.broadcast_to(one, q.shape[:-1] + (S,))[..., part]
+            s = np.where(one, -np.inf, s) if one.dtype == bool else s + one
+        new = np.maximum(m, s.max(axis=-1, keepdims=True))
+        safe = np.where(np.isneginf(new), 0, new)
+        e = np.exp(s - safe)
+        l = l * np.exp(m - safe) + e.sum(axis=-1, keepdims=True)
+        o = o + e @ v[..., part, :]  # shown
+        m = new
+    seen = np.where(l > 0, l, 1)
+    return o / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+
+--- a loop over all rows is no place
+def lora_backward(dy, x, low, a, b, scale=1.0):
+    dlow = scale * (dy @ b.T)
+    x_rows, low_rows, dlow_rows, dy_rows = (z.reshape(-1, z.shape[-1]) for z in (x, low, dlow, dy))
+    da, db = np.zeros_like(a), np.zeros_like(b)
+    for n in range(x_rows.shape[0]):  # not shown
+        da += scale * np.outer(x_rows[n], dlow_rows[n])  # shown
+        db += scale * np.outer(low_rows[n], dy_rows[n])
+    return dlow @ a.T, da, db
+
+--- a condition is no place where the shape is wrong
+says: The padding is on the query axis
+def padding_mask(ids, pad_id):
+    mask = np.zeros((*ids.shape[:1], 1, ids.shape[1], 1), dtype=bool)
+    for b in range(len(ids)):
+        for s in range(ids.shape[1]):
+            if ids[b, s] == pad_id:  # not shown
+                mask[b, 0, s, 0] = True
+    return mask
+
+--- a method that is given is no place
+says: Is the gradient multiplied by the factor?
+from transformer_np import training
+
+class AdamW(training.AdamW):
+    def _update_block(self, block):
+        if self._rates is not None:
+            factors = np.repeat(self._rates, np.diff(self._ends, prepend=0))
+            self.grad[block] *= factors[block]
+        self._decay_and_update(block)
+
+    def _decay_and_update(self, block):
+        rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
+        self.data[block] *= 1 - self.lr * rate  # not shown
+        training.Adam._update_block(self, block)
+
+--- an argument with zeros in front is no place
+def causal_conv1d(x, w, b=None, dilation=1):
+    pad = (len(w) - 1) * dilation
+    padded = np.concatenate([np.zeros((len(x), pad, x.shape[2])), x], axis=1)  # not shown
+    y = 0
+    for j in range(len(w)):
+        y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j]  # shown
+    return y if b is None else y + b
+
+--- a slice by which other lines take the right part is no place
+from transformer_np.functional import TILE
+
+
+def _piece(m, T, S, rows, cols):
+    full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
+    return full[..., rows, cols]
+
+
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
+    T, S = q.shape[-2], k.shape[-2]
+    scale = 1.0 / q.shape[-1] ** 0.5
+    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+    delta = (dout * out).sum(-1, keepdims=True)
+    dq = np.zeros_like(q)
+    dk = np.zeros_like(k)
+    dv = np.zeros_like(v)
+    for i in range(0, T, tile):
+        rows = slice(i, min(i + tile, T))  # not shown
+        for j in range(0, S, tile):
+            cols = slice(j, min(j + tile, S))
+            qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
+            s = (qi @ np.swapaxes(kj, -1, -2)) * scale
+            for m in masks:
+                m = _piece(m, T, S, rows, cols)
+                s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
+            a = np.exp(s - log_total[..., rows, None])  # shown
+            da = doi @ np.swapaxes(vj, -1, -2)
+            ds = a * (da - delta[..., rows, :]) * scale
+            dq[..., rows, :] += ds @ kj
+            dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
+            dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
+    return dq, dk, dv
+
+--- the activation of the other factor, in two branches
+says: The activation is on the wrong factor
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+    gate, value = x @ w_gate, x @ w1  # not shown
+    if activation == "silu":
+        active = value / (1 + np.exp(-value))
+    else:
+        active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
+    return (gate * active) @ w2, gate, value
+
+--- a variable that other results need as it is, is no place
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)  # not shown
+    x_hat = centred / std
+    return gamma * x_hat + beta, x_hat, std  # shown
+
+--- a variable from which something right is computed is not shown
+says: Each parameter is clipped by its own norm
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters]
+    norms = [float(np.sqrt(np.sum(g.astype(np.float64) ** 2))) for g in grads]  # not shown
+    total = float(np.sqrt(sum(n**2 for n in norms)))
+    if np.isfinite(total):
+        for g, n in zip(grads, norms):
+            if n > max_norm:
+                g *= max_norm / n
+    return total
+
+--- a helper that several places call is no place
+def cut(z):
+    return np.where(z > 0, z, np.zeros_like(z))  # not shown
+
+def feed_forward(x, w1, b1, w2, b2):
+    hidden = cut(np.einsum("...i,io->...o", x, w1) + b1)
+    return cut(np.einsum("...i,io->...o", hidden, w2) + b2), hidden
+
+--- a helper in which the mistake changes nothing is not shown
+says: x as its memory too
+from transformer_np.layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
+from transformer_np.module import Module
+
+class AddNorm(Module):
+    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32):
+        self.norm, self.dropout = LayerNorm(d_model, eps, bias, dtype=dtype), Dropout(dropout)
+        self.norm_first = norm_first
+
+    def forward(self, x, sublayer):
+        if self.norm_first:
+            return x + self.dropout.forward(sublayer(self.norm.forward(x)))
+        return self.norm.forward(x + self.dropout.forward(sublayer(x)))
+
+    def backward(self, dout, sublayer_backward):
+        if self.norm_first:
+            return dout + self.norm.backward(sublayer_backward(self.dropout.backward(dout)))
+        dsum = self.norm.backward(dout)
+        return dsum + sublayer_backward(self.dropout.backward(dsum))  # not shown
+
+class EncoderBlock(Module):
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5,
+                 bias=True, rng=None, dtype=np.float32):
+        around = dropout, norm_first, eps, bias, rng, dtype
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+        self.add_norm1, self.add_norm2 = AddNorm(d_model, *around), AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+
+    def forward(self, x, mask=None, cache=None):
+        h = self.add_norm1.forward(x, lambda z: self.attention.forward(z, memory=z, mask=mask, cache=cache))
+        return self.add_norm2.forward(h, self.feed_forward.forward)
+
+    def backward(self, dout):
+        dh = self.add_norm2.backward(dout, self.feed_forward.backward)
+        return self.add_norm1.backward(dh, lambda d: self.attention.backward(d)[0])
+
+--- a line that only avoids an earlier mistake is not shown
+def softmax_backward(dy, y, axis=-1):
+    half = np.sin(dy) * 0.3
+    s = half.sum(axis=axis, keepdims=True)
+    return y * (dy - s)  # not shown
+
+--- a rotation turned back has no wrong line
+from transformer_np import functional as F
+
+def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+    angle = np.asarray(positions)  # not shown
+    return F.rotary(dy, angle, theta, scaling, adjacent)
+
+--- the bare `return heads` is no place
+def split_heads(x, num_heads):
+    B, T, D = x.shape
+    heads = x.reshape(B, num_heads, T, -1)  # shown
+    return heads
+
+--- a variable of which another value would help is no place
+def silu_backward(dy, x):
+    s = 0.5 * (1 + np.tanh(0.5 * x))
+    return dy * s  # shown
+
+--- a line that another result shows to be right is no place
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    product, d = dy * x_hat, dy * gamma
+    dgamma = product.reshape(-1, len(gamma)).sum(axis=0)
+    through = x_hat * product.mean(axis=-1, keepdims=True)  # shown
+    dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
+    return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
+
+--- a branch that no case asks for is no place
+says: relu: wrong value
+def relu(x, leaky=False):
+    if leaky:  # not shown
+        return np.maximum(x, 0)
+    return np.tanh(x)
+
+--- the place that needs another value is shown not where it is right for others
+def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+    K = dy.shape[-1]
+    angle = np.asarray(positions)[:, None] * rotary_frequencies(K, theta, scaling)
+    cos, sin = np.cos(angle), np.sin(angle)  # not shown
+    first, second = (slice(0, K, 2), slice(1, K, 2)) if adjacent else (slice(K // 2), slice(K // 2, K))
+    dx = np.zeros_like(dy)
+    dx[..., first] = dy[..., first] * cos + dy[..., second] * sin
+    dx[..., second] = dy[..., first] * sin + dy[..., second] * cos  # shown
+    return dx
+
+from transformer_np.functional import rotary_frequencies
+
+--- a function of another exercise is no place
+named: y taken for x
+def tanh(x):
+    return np.tanh(x)  # not shown
+
+def tanh_backward(dy, y):
+    return dy * (1 - tanh(y) ** 2)
+
+--- a function of another exercise that is written otherwise is no place
+named: y taken for x
+def tanh(x):
+    return np.sinh(x) / np.cosh(x)  # not shown
+
+def tanh_backward(dy, y):
+    t = tanh(y)
+    return dy * (1 - t * t)
+
+--- a lambda that is another exercise is no place
+named: y taken for x
+tanh = lambda x: np.tanh(x)  # not shown
+
+def tanh_backward(dy, y):
+    return dy - dy * tanh(y) * tanh(y)
+""")
+
+
+@pytest.mark.parametrize("answer", [*EDITS, *LOOK, *NO_PLACE], ids=lambda answer: answer.what)
+def test_what_is_told(verdict_on, answer):
+    answer.is_told_by(verdict_on(answer.code))
+
+
+SUMMED = """
+def softmax_backward(dy, y, axis=-1):
+    s = np.sum(dy * y, axis=axis, keepdims=True)
+    return y * (dy - s)
 """
 
 
@@ -29,212 +705,43 @@ PLAIN = """
     ],
 )
 def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, marked, repaired):
-    verdict = verdict_on("softmax_backward", PLAIN.replace(old, new))
-    *_, here, line, marks = verdict.message.splitlines()
-    assert here == f"One change in line {verdict.line} makes it right:"
-    assert line[marks.index("^") : len(marks)] == marked
+    verdict = verdict_on(SUMMED.replace(old, new))
+    assert f"One change in line {verdict.line} makes it right:" in verdict.message
+    assert [of for _, of in shown_in(verdict.message)] == [marked]
     assert repaired in verdict.repair
     assert not repaired or verdict.repair.strip() not in verdict.message
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "said"),
-    [
-        (
-            "dropout_backward",
-            """
-            def dropout_backward(dy, keep, p):
-                with np.errstate(all="ignore"):
-                    return np.where(keep, dy / p, 0).astype(dy.dtype)
-            """,
-            "The results are right with 1 minus the value of `p` in its place.",
-        ),
-        (
-            "softmax_backward",
-            """
-            def softmax_backward(dy, y, axis=-1):
-                weighted = dy * y
-                return weighted - y * (dy * y).mean(axis=axis, keepdims=True)
-            """,
-            "`mean` is not the function that belongs here.",
-        ),
-        (
-            "scaled_dot_product_attention_backward",
-            """
-            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-                d_k = q.shape[-1]
-                d_weights = dout @ np.swapaxes(v, -1, -2)
-                d_values = np.swapaxes(weights, -1, -2) @ dout
-                summed = np.sum(d_weights * weights, axis=-1, keepdims=True)
-                d_scores = weights * (d_weights - summed)
-                d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
-                d_queries = d_scores @ q
-                d_keys = np.swapaxes(d_scores, -1, -2) @ k
-                return d_queries, d_keys, d_values
-            """,
-            "`q` and `k` are in each other's place.",
-        ),
-    ],
-)
-def test_the_sentence_of_an_edit_names_the_code(verdict_on, name, code, said):
-    code = "from transformer_np.functional import gelu, silu\n" + dedent(code)
-    assert said in verdict_on(name, code).message
+def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monkeypatch):
+    def fails(*_):
+        raise ValueError("the results of an edit cannot be read")
+
+    found = []
+    for search in (lambda *_: None, fails):
+        monkeypatch.setattr(checking, "find_place", search)
+        found.append(verdict_on(SUMMED.replace("dy - s", "dy + s")).message)
+    assert found[0] == found[1] and "wrong gradient" in found[0]
 
 
-def test_a_helper_is_searched_too(verdict_on):
-    verdict = verdict_on(
-        "softmax",
-        """
-        def shifted(x, axis):
-            return x + np.maximum(x.max(axis, keepdims=True), np.finfo(float).min)
+def test_nothing_of_the_file_runs_again(verdict_on, capsys):
+    verdict = verdict_on("""
+    def noted(function):
+        print("decorated")
+        return function
+
+    print("loaded")
+
+    def counted(calls=print("default")):
+        return calls
+
+    @noted
+    def tanh_backward(dy, y, calls=counted()):
+        return dy * (1 - y)
+    """)
+    assert verdict.line and capsys.readouterr().out.split() == ["loaded", "default", "decorated"]
 
 
-        def softmax(x, axis=-1):
-            e = np.exp(shifted(x, axis))
-            total = e.sum(axis, keepdims=True)
-            return e / np.where(total == 0, 1, total)
-        """,
-    )
-    assert verdict.line == 4
-
-
-def test_a_method_of_a_class_is_searched(verdict_on):
-    verdict = verdict_on(
-        "Adam",
-        """
-        from transformer_np.training.optim import Optimizer
-
-
-        class Adam(Optimizer):
-            slots = ("m", "v")
-
-            def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-                self.betas, self.eps = betas, eps
-                super().__init__(parameters, lr)
-
-            def _update(self, p, g, m, v):
-                (a, b), t = self.betas, self.steps
-                m[:] = a * m + (1 - a) * g
-                v[:] = b * v + (1 - b) * g**2
-                p += self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)
-        """,
-    )
-    assert verdict.line == 17
-
-
-def test_an_edit_that_never_ends_is_given_up(verdict_on):
-    verdict = verdict_on(
-        "apply_merges",
-        """
-        def apply_merges(ids, merges):
-            ids = list(ids)
-            for pair in merges:
-                i = 0
-                while i < len(ids) - 1:
-                    if (ids[i], ids[i + 1]) == pair:
-                        ids[i : i + 2] = [merges[pair] + 1]
-                    i += 1
-            return ids
-        """,
-    )
-    assert not verdict.passed
-
-
-def test_an_expression_of_the_right_answer_proves_a_line_and_is_not_shown(verdict_on):
-    verdict = verdict_on("softmax_backward", "def softmax_backward(dy, y, axis=-1):\n    return dy * y * (1 - y)")
-    assert verdict.line == 3
-    assert verdict.repair == ""
-    assert "np.sum" not in verdict.message
-
-
-def test_a_line_that_only_avoids_an_earlier_mistake_is_not_shown(verdict_on):
-    code = """
-        def softmax_backward(dy, y, axis=-1):
-            half = np.sin(dy) * 0.3
-            s = half.sum(axis=axis, keepdims=True)
-            return y * (dy - s)
-        """
-    assert verdict_on("softmax_backward", code).line in (4, 5)  # not line 6, where half would be left unused
-
-
-def test_two_edits_show_two_lines(verdict_on):
-    verdict = verdict_on(
-        "linear_backward",
-        """
-        def linear_backward(dy, x, w):
-            dx = dy @ w.T * 2
-            dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
-            db = -dy.reshape(-1, dy.shape[-1]).sum(axis=0)
-            return dx, dw, db
-        """,
-    )
-    assert verdict.line == 4
-    assert "Two changes make it right, one in line 4:" in verdict.message
-    assert "and one in line 6:" in verdict.message
-
-
-@pytest.mark.parametrize(
-    ("in_erf", "said"),
-    [
-        ("z", "In the exact form √2 is missing inside erf"),
-    ],
-)
-def test_what_a_repair_leaves_wrong_is_told_too(verdict_on, in_erf, said):
-    code = f"""
-    from math import erf
-    def gelu(x, approximate="tanh"):
-        c = float(np.sqrt(2) / np.pi)
-        if approximate == "tanh":
-            return x * 0.5 * (1 + np.tanh(c * (x + 0.044715 * x**3)))
-        return x * 0.5 * (1 + np.array([erf({in_erf}) for z in x.ravel()], dtype=x.dtype).reshape(x.shape))
-    """
-    verdict = verdict_on("gelu", code)
-    assert verdict.line == 5 and said in " ".join(verdict.message.split())
-
-
-def test_a_rotation_turned_back_has_no_wrong_line(verdict_on):
-    verdict = verdict_on(
-        "rotary_backward",
-        """
-        from transformer_np import functional as F
-
-        def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-            angle = np.asarray(positions)
-            return F.rotary(dy, angle, theta, scaling, adjacent)
-        """,
-    )
-    assert verdict.line in (None, 7)
-
-
-def test_what_is_all_wrong_has_no_line(verdict_on):
-    code = """
-        def layer_norm_backward(dy, x_hat, inv_std, gamma):
-            a = np.cos(dy) * gamma
-            b = a.max(axis=0) + x_hat
-            c = np.tanh(b * inv_std)
-            return c * a, c.sum((0, 1)), a.min((0, 1))
-        """
-    verdict = verdict_on("layer_norm_backward", code)
-    assert verdict.line is None
-    assert "line" not in verdict.message
-
-
-def test_an_edit_that_doubles_a_list_in_every_step_is_given_up(verdict_on):
-    verdict = verdict_on(
-        "apply_merges",
-        """
-        def apply_merges(ids, merges):
-            ids = list(ids)
-            for pair, new in sorted(merges.items(), key=lambda item: item[1]):
-                i = len(ids) - 2
-                while i >= 0:
-                    if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
-                        ids = ids[:i] + [new] + ids[i + 2 :]
-                    i -= 1
-            return ids
-        """,
-    )
-    assert verdict.misconception == "merged from right to left"
+# --- an edit that never ends ----------------------------------------------------------------------------------------
 
 
 def test_lists_that_hold_the_same_list_twice_are_kept_to_a_depth():
@@ -243,416 +750,6 @@ def test_lists_that_hold_the_same_list_twice_are_kept_to_a_depth():
     for _ in range(60):  # 2^60 items
         value = [value, value]
     assert not same([kept(value)], [kept(value)])
-
-
-def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monkeypatch):
-    def fails(*_):
-        raise ValueError("the results of an edit cannot be read")
-
-    wrong, found = PLAIN.replace("dy - s", "dy + s"), []
-    for search in (lambda *_: None, fails):
-        monkeypatch.setattr(checking, "find_place", search)
-        found.append(verdict_on("softmax_backward", wrong).message)
-    assert found[0] == found[1] and "wrong gradient" in found[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "marked"),
-    [
-        (
-            "split_heads",  # not the bare `return heads`
-            """
-            def split_heads(x, num_heads):
-                B, T, D = x.shape
-                heads = x.reshape(B, num_heads, T, -1)
-                return heads
-            """,
-            ["heads = x.reshape(B, num_heads, T, -1)"],
-        ),
-        (
-            "unscaled_attention",  # where the scores lack the bias, with a mask and without one
-            """
-            def unscaled_attention(q, k, v, bias=None, mask=None):
-                scores = q @ k.swapaxes(-1, -2)
-                for m in mask if isinstance(mask, tuple) else (mask,):
-                    if m is not None:
-                        scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m
-                weights = softmax(scores)
-                if bias is not None:
-                    weights = weights + bias
-                return weights @ v, weights
-            """,
-            ["weights = softmax(scores)"],
-        ),
-        (
-            "rms_norm",  # y would need one value of `length`, inv_rms another
-            """
-            def rms_norm(x, gamma, eps=1e-6):
-                length = np.sqrt(np.linalg.norm(x, axis=-1, keepdims=True) ** 2 + eps)
-                x_hat = x / length
-                return x_hat * gamma, x_hat, length
-            """,
-            ["length = np.sqrt(np.linalg.norm(x, axis=-1, keepdims=True) ** 2 + eps)"],
-        ),
-    ],
-)
-def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, code, marked):
-    code = "from transformer_np.functional import softmax\n" + dedent(code)
-    *_, shown = verdict_on(name, code).message.partition("Look at")
-    lines = [line.strip() for line in shown.splitlines() if line.startswith("    ")]
-    assert [line for line in lines if set(line) != {"^"}] == marked
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "said"),
-    [
-        (
-            "silu_backward",
-            """
-            def silu_backward(dy, x):
-                slope = x * (1 - x)
-                return dy * slope
-            """,
-            "Look at line 4:",
-        ),
-        (
-            "silu_backward",  # with another `s` it would be right, too
-            """
-            def silu_backward(dy, x):
-                s = 0.5 * (1 + np.tanh(0.5 * x))
-                return dy * s
-            """,
-            "Look at line 5:",
-        ),
-        (
-            "window_mask",
-            """
-            def window_mask(T, window, S=None):
-                S = T if S is None else S
-                mask = np.ones((T, S), dtype=bool)
-                for t in range(T):
-                    mask[t, max(0, t - window) : t + window + 1] = False
-                return mask
-            """,
-            "Look at line 7:",
-        ),
-        (
-            "window_attention_backward",
-            """
-            from transformer_np.functional import scaled_dot_product_attention_backward
-
-            def window_attention_backward(dout, q, k, v, weights, window, causal=False):
-                T = q.shape[-2]
-                full = np.zeros(weights.shape[:-1] + (T,), weights.dtype)
-                for t in range(T):
-                    for j in range(weights.shape[-1]):
-                        s = (t if causal else t - min(window, T - 1)) + j
-                        if 0 <= s < T:
-                            full[..., t, s] = weights[..., t, j]
-                return scaled_dot_product_attention_backward(dout, q, k, v, full)
-            """,
-            "column j is read as the key t + j",
-        ),
-        (
-            "layer_norm_backward",  # line 4 is right, as dgamma shows
-            """
-            def layer_norm_backward(dy, x_hat, inv_std, gamma):
-                product, d = dy * x_hat, dy * gamma
-                dgamma = product.reshape(-1, len(gamma)).sum(axis=0)
-                through = x_hat * product.mean(axis=-1, keepdims=True)
-                dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
-                return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
-            """,
-            "Look at line 6:",
-        ),
-    ],
-)
-def test_of_the_line_to_look_at_no_more_is_said_than_is_known(verdict_on, name, code, said):
-    assert said in " ".join(verdict_on(name, code).message.split())
-
-
-def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_on):
-    code = """
-        def sinusoidal_encoding(length, d_model, dtype=np.float32):
-            pe = np.zeros((length, d_model), dtype=dtype)
-            for pos in range(length):
-                for col in range(d_model):
-                    angle = pos / 10000 ** (col / d_model)
-                    if col % 2 == 0:
-                        pe[pos, col] = np.sin(angle)
-                    else:
-                        pe[pos, col] = np.cos(angle)
-            return pe
-        """
-    lines = [verdict_on("sinusoidal_encoding", code).line for _ in range(8)]
-    assert lines == [7] * 8  # whatever np.empty finds in the memory
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "told", "untrue"),
-    [
-        (
-            "embedding_backward",
-            """
-            def embedding_backward(dy, ids, num_embeddings):
-                grad = np.zeros((num_embeddings, dy.shape[-1]), dtype=ids.dtype)
-                for token, row in zip(ids.reshape(-1), dy.reshape(-1, dy.shape[-1])):
-                    grad[token] = grad[token] + row
-                return grad
-            """,
-            "The dtype here is wrong",
-            "factor",
-        ),
-        (
-            "relu",
-            """
-            def relu(x):
-                x[x < 0] = 0
-                return x
-            """,
-            "relu: The results are right, but",
-            "wrong value",
-        ),
-        (
-            "merge_heads",
-            """
-            def merge_heads(x):
-                return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=1)
-            """,
-            "The returned `x` must have the shape",
-            ". `x` must",
-        ),
-    ],
-)
-def test_only_what_is_true_is_told(verdict_on, name, code, told, untrue):
-    message = verdict_on(name, code).message
-    assert told in message and untrue not in message
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "told", "untrue"),
-    [
-        (
-            "relu",  # no case asks for the other branch
-            """
-            def relu(x, leaky=False):
-                if leaky:
-                    return np.maximum(x, 0)
-                return np.tanh(x)
-            """,
-            "relu: wrong value",
-            "if leaky",
-        ),
-        (
-            "linear",
-            """
-            def linear(x, w, b=None):
-                return x @ w + (b if b else 0)
-            """,
-            "One change in line 4 makes it right:",
-            "other variable",
-        ),
-        (
-            "scaled_dot_product_attention_backward",  # the names of d_k need not be exchanged
-            """
-            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-                d_k = q.shape[-1]
-                d_weights = dout @ np.swapaxes(v, -1, -2)
-                d_scores = weights * (d_weights - np.sum(d_weights * weights, axis=-1, keepdims=True))
-                d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
-                d_q = d_scores @ q
-                d_k = np.swapaxes(d_scores, -1, -2) @ k
-                return d_q, d_k, np.swapaxes(weights, -1, -2) @ dout
-            """,
-            "d_q = d_scores @ q",
-            "d_k = q.shape",
-        ),
-        (
-            "greedy_decode",  # the results are those for max_len = 5 in all cases
-            """
-            def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-                tokens, total = np.full((len(src), 1), model.config.bos_id), np.zeros(len(src))
-                done = np.zeros(len(src), dtype=bool)
-                with model.evaluating():
-                    memory = model.encode(src)
-                    for _ in range(max_len - 1):
-                        logits = model.decode(tokens, memory, src)[:, -1].astype(float)
-                        log_p = logits - np.logaddexp.reduce(logits, axis=-1)[:, None]
-                        best = np.where(done, model.config.eos_id, log_p.argmax(-1))
-                        total += np.where(done, 0, log_p[range(len(src)), best])
-                        done |= best == model.config.eos_id
-                        tokens = np.column_stack([tokens, best])
-                        if done.all():
-                            break
-                rows = [row[1:] for row in tokens.tolist()]
-                eos = model.config.eos_id
-                rows = [row[: row.index(eos)] if eos in row else row for row in rows]
-                return (rows, total) if return_log_probs else rows
-            """,
-            "range(max_len - 1)",
-            "not used",
-        ),
-    ],
-)
-def test_an_edit_or_a_mistake_that_proves_nothing_is_not_told(verdict_on, name, code, told, untrue):
-    message = verdict_on(name, code).message
-    assert told in message and untrue not in message
-
-
-def test_no_edit_doubles_what_is_returned(verdict_on):
-    verdict = verdict_on(
-        "additive",
-        """
-        def additive(mask, dtype=np.float32):
-            out = np.zeros(np.shape(mask), dtype)
-            out[mask] = np.finfo(dtype).min
-            return out
-        """,
-    )
-    assert "return out" not in verdict.message
-
-
-def two_results(x, y, K):
-    a = x + 1
-    b = a / np.sqrt(K)
-    c = a * y
-    return b, c
-
-
-def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
-    verdict = verdict_on(
-        "linear_backward",
-        """
-        def linear_backward(dy, x, w):
-            dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
-            if dy.ndim == 3:
-                db = dy.sum(axis=1)
-            else:
-                db = dy.reshape(-1, dy.shape[-1]).sum(axis=0)
-            return dy @ w.T, dw, db
-        """,
-    )
-    assert verdict.line == 6
-
-
-def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
-    verdict = verdict_on(
-        "clip_grad_norm",
-        """
-        def clip_grad_norm(parameters, max_norm):
-            grads = [p.grad for p in parameters]
-            norm = float(np.sqrt(np.sum([np.vdot(g, g) for g in grads])))
-            if not np.isfinite(norm) or norm == 0:
-                return norm
-            for g in grads:
-                g *= max_norm / norm
-            return norm
-        """,
-    )
-    assert "^" * len("not np.isfinite(norm) or norm == 0") in verdict.message
-    verdict = verdict_on(
-        "sampling_distribution",
-        """
-        def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
-            rows = logits.reshape(-1, logits.shape[-1])
-            out = np.zeros_like(rows)
-            for i, row in enumerate(rows):
-                order = np.argsort(-row, kind="stable")
-                if temperature == 0:
-                    out[i, order[0]] = 1
-                    continue
-                z = np.exp((row - row.max()) / temperature)
-                p = (z / z.sum())[order]
-                if top_k is not None:
-                    p[top_k:] = 0
-                    p = p / p.sum()
-                if top_p is not None:
-                    inside = np.cumsum(p) <= top_p
-                    inside[0] = True
-                    p = np.where(inside, p, 0)
-                    p = p / p.sum()
-                out[i, order] = p
-            return out.reshape(logits.shape)
-        """,
-    )
-    assert verdict.misconception == "token that reaches top_p left out, except the first"
-    assert "out[i, order] = p" not in verdict.message
-
-
-def test_where_a_sum_of_each_round_begins_is_not_shown(verdict_on):
-    verdict = verdict_on(
-        "greedy_decode",
-        """
-        def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-            outs, log_probs = [], []
-            with model.evaluating():
-                for b in range(len(src)):
-                    memory, ids, lp = model.encode(src[b : b + 1]), [model.config.bos_id], 0.0
-                    for _ in range(max_len):
-                        row = model.decode(np.array([ids]), memory, src[b : b + 1])[0, -1]
-                        token = int(np.argmax(row))
-                        if token == model.config.eos_id:
-                            break
-                        lp += float(row[token] - row.max() - np.log(np.exp(row - row.max()).sum()))
-                        ids.append(token)
-                    outs.append(ids[1:])
-                    log_probs.append(lp)
-            return (outs, np.array(log_probs)) if return_log_probs else outs
-        """,
-    )
-    assert verdict.misconception == "log p without the end token"
-    assert "0.0" not in verdict.message
-
-
-def test_brackets_around_a_sum_before_a_quotient_are_missing(verdict_on):
-    verdict = verdict_on("relu", "def relu(x):\n    return x + np.abs(x) / 2\n")
-    assert (verdict.misconception, verdict.repair) == ("brackets", "    return (x + np.abs(x)) / 2")
-
-
-def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_others(verdict_on):
-    verdict = verdict_on(
-        "rotary_backward",
-        """
-        def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-            K = dy.shape[-1]
-            angle = np.asarray(positions)[:, None] * rotary_frequencies(K, theta, scaling)
-            cos, sin = np.cos(angle), np.sin(angle)
-            first, second = (slice(0, K, 2), slice(1, K, 2)) if adjacent else (slice(K // 2), slice(K // 2, K))
-            dx = np.zeros_like(dy)
-            dx[..., first] = dy[..., first] * cos + dy[..., second] * sin
-            dx[..., second] = dy[..., first] * sin + dy[..., second] * cos
-            return dx
-
-        from transformer_np.functional import rotary_frequencies
-        """,
-    )
-    assert "dx[..., second] = dy[..., first] * sin + dy[..., second] * cos" in verdict.message
-    assert "np.sin(angle)" not in verdict.message
-
-
-# --- the line of a named mistake, and what is said of an edit --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "marked"),
-    [
-        (
-            "additive",  # another value of `hidden` is NaN too, and cannot be put in its place
-            """
-            def additive(mask, dtype=np.float32):
-                number = np.asarray(mask).astype(dtype)
-                hidden = number * dtype(-np.inf)
-                return hidden
-            """,
-            "number * dtype(-np.inf)",
-        ),
-    ],
-)
-def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, name, code, marked):
-    verdict = verdict_on(name, code)
-    *_, line, marks = verdict.message.splitlines()
-    assert verdict.misconception in all_exercises()[name].mistakes
-    assert line[marks.index("^") : len(marks)] == marked
 
 
 def test_a_dict_with_keys_that_hold_all_earlier_keys_is_stopped():
@@ -667,12 +764,20 @@ def test_a_dict_with_keys_that_hold_all_earlier_keys_is_stopped():
         grown()
 
 
-def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_round():
+def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_rounds():
     def grown():
         ids = [0] * (MOST_ITEMS + 1)
-        counted()
+        for _ in range(4):  # it is looked at now and then
+            counted()
         return ids
 
     counted = family._Steps(1000)
     with pytest.raises(family.Endless):
         grown()
+
+
+def test_no_edit_makes_a_huge_array():
+    cases = Trials(all_exercises()["window_mask"], 0).cases
+    with family.without_huge_arrays(cases), pytest.raises(family.Endless):
+        np.arange(np.exp(10))  # of which a mask has the square
+    assert np.arange(4_000_000).size == 4_000_000
