@@ -141,7 +141,7 @@ ROUGH = [
     ("wrong only where mask is True", lambda y, n, mask: _damaged(y, mask), {"mask": truth}),
     ("wrong only where x is below 0", lambda y, n, x: _damaged(y, x < 0), {"x": normal}),
     (
-        "NaN in fully hidden rows",
+        "NaN in whole rows",
         lambda y, n, mask: np.where(mask.all(-1)[..., None], np.nan, y),
         {"mask": hidden_rows},
     ),
