@@ -424,7 +424,7 @@ def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
 
 
 @pytest.mark.parametrize("which", ["page", "gpt_page"])
-def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
+def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request, browser):
     page = request.getfixturevalue(which)
     page.wait("ranked")
     page.wait("ranked", MEASURE)
