@@ -60,7 +60,7 @@ def learned(tmp_path_factory):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_highest_learning_rate(file, tmp_path):
+def test_the_highest_learning_rate(file, tmp_path, few_pairs):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)
     rates = train(file, tmp_path / "b", steps=8, warmup=4, tokens="char", max_len=60).trainer.history.learning_rates
