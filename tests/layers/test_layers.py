@@ -145,35 +145,6 @@ def test_dropout_modes(rng):
 # --- attention -------------------------------------------------------------------------------------------------------
 
 
-def test_attention_gradients_by_kind(rng, random_module):
-    layer = random_module(MultiHeadAttention(D, H, dtype=np.float64))
-    x, memory, dout = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D)), rng.normal(size=(B, T, D))
-    layer(x)
-    dx, dmemory = layer.backward(dout)
-    assert dx.shape == x.shape
-    assert dmemory is None
-    layer(x, memory)
-    dx_cross, dmemory = layer.backward(dout)
-    assert dx_cross.shape == x.shape
-    assert dmemory.shape == memory.shape
-    layer(x, x)  # self-attention is cross-attention over oneself: its gradient is the sum of the two
-    np.testing.assert_allclose(sum(layer.backward(dout)), dx, rtol=1e-12)
-    assert check_gradients(layer, x, rng.normal(size=x.shape)).passed  # a memory as long as x is still a memory
-
-
-def test_attention_shows_its_insides(rng):
-    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64)
-    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
-    layer(x, memory)
-    shown = layer.intermediates()
-    assert {name: shown[name].shape for name in "qkv"} == {"q": (B, H, T, K), "k": (B, H, S, K), "v": (B, H, S, K)}
-    np.testing.assert_allclose(shown["q"][1, 3], (x @ layer.w_q.data)[1, :, 6:8])
-    np.testing.assert_allclose(shown["weights"] @ shown["v"], F.split_heads(shown["concat"], H))
-    assert "memory" in shown
-    layer(x)
-    assert "memory" not in layer.intermediates()
-
-
 def test_queries_and_keys_are_normalised_before_they_are_turned(rng):
     layer = GroupedQueryAttention(12, 3, False, 0, np.float64, num_kv_heads=1, rotary={}, norm_eps=1e-6)
     layer.norm_q.gamma, layer.norm_k.gamma = rng.uniform(0.5, 2, size=4), rng.uniform(0.5, 2, size=4)

@@ -366,10 +366,3 @@ def test_the_newest_run_of_the_kind(tmp_path):
     (tmp_path / "broken" / runs.DESCRIPTION).write_text("[")
     assert runs.newest_run("translate", below=tmp_path) == tmp_path / "new"
     assert runs.newest_run("translate", below=tmp_path / "runs" / "old") == tmp_path / "runs" / "old"
-
-
-def test_the_first_free_folder(tmp_path):
-    assert runs.free_folder("translate", tmp_path) == tmp_path / "translate-1"
-    (tmp_path / "translate-1").mkdir()
-    (tmp_path / "translate-2").write_text("")
-    assert runs.free_folder("translate", tmp_path) == tmp_path / "translate-3"

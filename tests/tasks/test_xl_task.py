@@ -84,17 +84,6 @@ def test_the_memory_is_carried_and_dropped_at_the_beginning(streams):
         assert loss == F.cross_entropy(logits, batch.targets)[0]
 
 
-def test_a_validation_leaves_the_memory_of_the_training_alone(streams):
-    model = make_model(dtype="float64")
-    objective, undisturbed = SegmentRecurrence(model), SegmentRecurrence(model)
-    for step in range(4):
-        assert objective.forward(streams.batch(step)) == undisturbed.forward(streams.batch(step))
-        with model.evaluating():
-            together = [objective.forward(batch) for batch in streams.in_order()]
-            alone = SegmentRecurrence(model)
-            assert together == [alone.forward(batch) for batch in streams.in_order()]
-
-
 def test_a_longer_memory_in_validation(streams):
     model = make_model(dtype="float64", mem_len=2)
     objective = SegmentRecurrence(model, eval_mem_len=99)
