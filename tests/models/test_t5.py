@@ -135,14 +135,6 @@ SRC = np.array([[4, 5, 6, 3, 9, 1, 0], [7, 5, 1, 0, 0, 0, 0]])
 TGT_IN = np.array([[0, 4, 12, 7], [0, 9, 9, 2]])
 
 
-@KINDS
-def test_padding_of_the_source_does_not_count(make, kind):
-    model = make(**kind).eval()
-    alone = model(SRC[1:, :3], TGT_IN[1:])
-    np.testing.assert_allclose(model(SRC, TGT_IN)[1:], alone, **NEAR)
-    assert not np.allclose(model(np.where(SRC == 0, 11, SRC), TGT_IN)[1:], alone)
-
-
 def test_the_start_token_is_seen_although_it_is_the_padding(make):
     """Hidden, it would leave the first query nothing to see: the self-attention's output would be 0."""
     model = make().eval(keep=True)

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -163,14 +162,6 @@ def test_fit_counts_from_the_very_first_step():
     assert trainer.step == 5 == trainer.optimizer.steps
 
 
-def test_the_bar_goes_to_stderr(capsys):
-    make_trainer().fit(make_batches(), 2)
-    out, err = capsys.readouterr()
-    assert out == "" and "training" in err and "2/2" in err
-    fit(make_trainer(), 2)
-    assert capsys.readouterr() == ("", "")
-
-
 # --- exact resume ----------------------------------------------------------------------------------------------------
 
 
@@ -259,19 +250,7 @@ def trainer_of_other_size(path):
     return Trainer(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
 
 
-def test_resume_without_a_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        make_trainer(tmp_path / "nothing").resume()
-
-
 # --- validation ------------------------------------------------------------------------------------------------------
-
-
-def test_validation_when_it_is_due_and_at_the_end():
-    validation = [make_batches().batch(1)]
-    steps = [step for step, _ in fit(make_trainer(), 7, validation=validation, validate_every=3).validation]
-    assert steps == [3, 6, 7]
-    assert [step for step, _ in fit(make_trainer(), 3, validation=validation).validation] == [3]
 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
@@ -359,14 +338,6 @@ def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     trainer = Interrupted(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=tmp_path / "file")
     fit(trainer, 2)
     assert not trainer.interrupted and load_checkpoint(tmp_path / "file")[1]["step"] == 2
-
-
-def test_training_in_another_thread():
-    trainer = make_trainer()
-    thread = threading.Thread(target=fit, args=(trainer, 2))
-    thread.start()
-    thread.join()
-    assert trainer.step == 2
 
 
 def test_resume_names_every_difference(tmp_path):
