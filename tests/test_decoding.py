@@ -166,20 +166,6 @@ def test_log_softmax(rng):
 # --- cache -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
-def test_with_and_without_cache(speaker, dtype, tolerance, norm_first):
-    for seed in SEEDS[:3]:
-        model = speaker(seed, dtype=dtype, norm_first=norm_first)
-        cached, plain = (list(greedy_steps(model, SRC, 12, use_cache)) for use_cache in (True, False))
-        assert len(cached) == len(plain)
-        for (tokens, log_probs), (expected_tokens, expected) in zip(cached, plain, strict=True):
-            assert np.array_equal(tokens, expected_tokens)
-            assert log_probs.dtype == dtype
-            np.testing.assert_allclose(log_probs, expected, rtol=0, atol=tolerance * max(1, abs(expected).max()))
-        assert beam_search(model, SRC, 3, 6) == beam_search(model, SRC, 3, 6, use_cache=False)
-
-
 def test_a_step_processes_one_token(speaker):
     model, queries = speaker(0), {True: [], False: []}
     for use_cache, seen in queries.items():

@@ -8,21 +8,19 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, call, fails, stderr_until
+from shared import call, fails
 
 from transformer_np import __version__, cli
 from transformer_np import functional as F
 from transformer_np.inspection import gradcheck
 from transformer_np.support.transliteration import in_signs_of
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
-from transformer_np.training import History, load_checkpoint
 
 WORDS = (
     [("Ana", "Ana"), ("he", "ele"), ("Maria", "Maria")],
@@ -257,35 +255,6 @@ def test_a_training_that_diverges_is_a_failed_check(capsys, here, steps, what):
     message = fails(capsys, *train("--lr", "1e30", "--steps", steps), code=1)
     assert message == f"{what}: try a smaller learning rate"
     assert not (here / "new" / CHECKPOINT).exists()
-
-
-# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
-    plain = "--dropout", 0.2, "--optimizer", "adamw"  # whose rate does not depend on the number of steps
-    options = map(str, train("--steps", 1_000_000, "--out", "my run", *plain))
-    command = [sys.executable, "-m", "transformer_np", *options]
-    with subprocess.Popen(command, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        stderr_until(process, A_STEP_IS_DONE)
-        process.send_signal(signal.SIGINT)
-        out, rest = process.communicate(timeout=300)
-    assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
-    *_, first, second = rest.decode().splitlines()
-    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Continue with", first)[1])
-    assert second == "  transformer-np train translate --out 'my run' --resume"
-    assert load_checkpoint(here / "my run" / CHECKPOINT)[1]["step"] == step
-
-    steps = step + 5
-    assert call(capsys, "train", "translate", "--out", "my run", "--resume", "--steps", steps)[0] == 0
-    workers = json.loads((here / "my run" / "run.json").read_text(encoding="utf-8"))["workers"]
-    assert call(capsys, *train("--steps", steps, "--out", "straight", *plain, "--workers", workers))[0] == 0
-    resumed, straight = (load_checkpoint(here / name / CHECKPOINT)[0] for name in ("my run", "straight"))
-    different = [name for name in straight if not np.array_equal(resumed[name], straight[name])]
-    losses = [History.load(here / name / CHECKPOINT).losses for name in ("my run", "straight")]
-    assert losses[0] == losses[1] and len(losses[1]) == steps
-    assert set(different) <= {"history.validation"}  # the interrupted run was validated less often
 
 
 # --- translate -------------------------------------------------------------------------------------------------------

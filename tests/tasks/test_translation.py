@@ -85,28 +85,6 @@ def test_another_seed_is_another_split(file, tmp_path):
     assert splits[0] != splits[1] and {*splits[0].train, *splits[0].test, *splits[0].validation} == set(PAIRS)
 
 
-@pytest.mark.long
-def test_validated_every_hundred_steps_saved_by_time_and_both_at_the_end(file, tmp_path, monkeypatch):
-    saved, save = [], Trainer.save
-    monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
-    run = train(file, tmp_path / "run", steps=201, d_model=4, d_ff=4)
-    assert saved == [201] and [step for step, _ in run.trainer.history.validation] == [100, 200, 201]
-    options = TranslationOptions(pairs=file, steps=5, **TINY)
-    run = train_translator(options, tmp_path / "other", progress=False, validate_every=2, save_seconds=0)
-    assert saved[1:] == [1, 2, 3, 4, 5] and [step for step, _ in run.trainer.history.validation] == [2, 4, 5]
-
-
-@pytest.mark.long
-def test_a_run_knows_its_number_of_processes(file, tmp_path):
-    train_translator(TranslationOptions(pairs=file, steps=4, **TINY), tmp_path / "run", progress=False, workers=2)
-    assert json.loads((tmp_path / "run" / runs.DESCRIPTION).read_text())["workers"] == 2
-    resumed = resume(tmp_path / "run", steps=6)
-    assert resumed.trainer.team.size == 2
-    resumed = train_translator({"steps": 8}, tmp_path / "run", resume=True, progress=False, workers=1)
-    assert resumed.trainer.team.size == 1
-    assert json.loads((tmp_path / "run" / runs.DESCRIPTION).read_text())["workers"] == 1
-
-
 def test_a_sample_of_the_validation_data_costs_about_as_much_as_it_may():
     class Counted:
         count = staticmethod(lambda batch: batch)

@@ -122,26 +122,6 @@ def make_trainer(path, **config):
     return Trainer(model, Adam(model.parameters(), 0.01), SegmentRecurrence(model), checkpoint=path)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("stop", [0, 1, 5, 8])
-def test_a_resumed_training_has_the_same_memory(streams, tmp_path, stop):
-    def fit(trainer, steps):
-        return trainer.fit(streams, steps, list(streams.in_order()), validate_every=3, progress=False)
-
-    whole = make_trainer(tmp_path / "whole.safetensors")
-    fit(whole, 12)
-    fit(make_trainer(tmp_path / "part.safetensors"), stop)
-    resumed = make_trainer(tmp_path / "part.safetensors")
-    resumed.resume()
-    fit(resumed, 12)
-    assert resumed.history.losses == whole.history.losses
-    for name, values in whole.model.state_dict().items():
-        assert np.array_equal(values, resumed.model.state_dict()[name])
-    forgetful = make_trainer(tmp_path / "part.safetensors")
-    forgetful.resume()
-    assert forgetful.history.losses == whole.history.losses
-
-
 def test_a_memory_that_does_not_fit_changes_nothing(streams, tmp_path):
     path = tmp_path / "run.safetensors"
     make_trainer(path).fit(streams, 3, progress=False)
