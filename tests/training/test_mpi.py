@@ -217,8 +217,7 @@ def test_mpiexec_without_mpi4py(here, tmp_path, monkeypatch, capsys):
     assert cli.main(["train", "translate", *TINY, "--out", "run"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and re.fullmatch(
-        r"transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich\n",
-        err,
+        r"transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich\n", err
     )
     model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8))
     with pytest.raises(ModuleNotFoundError, match="mpiexec needs mpi4py"):

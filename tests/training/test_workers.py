@@ -19,14 +19,7 @@ import numpy as np
 import pytest
 from shared import A_STEP_IS_DONE, alive, stderr_until
 
-from transformer_np.data import (
-    LabelledBatch,
-    MaskedBatch,
-    Seq2SeqBatch,
-    Seq2SeqBatches,
-    TextBatches,
-    TextStreams,
-)
+from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
 from transformer_np.models import (
     GPT,
     Bert,
