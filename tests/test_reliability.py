@@ -452,13 +452,14 @@ def test_a_crash_leaves_no_lock(tmp_path):
 @posix
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, "1"), (signal.SIGHUP, "2"), (signal.SIGINT, "2")])
 def test_a_signal_saves(learned, tmp_path, number, workers):
+    """A terminal sends it to all processes."""
     command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "a run"), "--workers", workers]
     command += flags_of({name: value for name, value in OPTIONS.items() if name != "steps"})
-    with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE, start_new_session=True) as process:
         stderr_until(process, A_STEP_IS_DONE)
-        process.send_signal(number)
-        err = process.stderr.read().decode()
+        os.killpg(process.pid, number)
+        err = process.stderr.read().decode()  # to its end, when no worker is left
         assert process.wait() == 130, err
     header = load_checkpoint(tmp_path / "a run" / runs.CHECKPOINT)[1]
     assert err.splitlines()[-2:] == [

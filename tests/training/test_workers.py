@@ -3,7 +3,6 @@
 import math
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, alive, stderr_until
+from shared import alive
 
 from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
 from transformer_np.models import (
@@ -857,43 +856,3 @@ def test_a_process_whose_matrix_library_has_threads():
         OPENBLAS_NUM_THREADS="4",
     )
     assert out == "3 3\n" * 4
-
-
-TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_on_the_command_line(tmp_path, times):
-    """A terminal sends it to all processes."""
-    words = ("Ana", "Maria", "Pedro", "Rita"), ("sings", "reads", "sleeps"), ("now", "today")
-    pairs = [f"{a} {b} {c}\t{b} {a} {c}\n" for a in words[0] for b in words[1] for c in words[2]]
-    (tmp_path / "pairs.tsv").write_text("".join(pairs), encoding="utf-8")
-
-    def command(*more, **options):
-        line = [sys.executable, "-W", "error", "-m", "transformer_np", "train", "translate", "--out", "run", *more]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(line, cwd=tmp_path, start_new_session=True, encoding="utf-8", **pipes)
-
-    with command("--pairs", "pairs.tsv", *TINY, "--steps", "100000") as process:
-        stderr_until(process, A_STEP_IS_DONE)
-        workers = children(process.pid)
-        for _ in range(times):
-            os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=300)
-    assert (process.returncode, out) == (130, "") and "Traceback" not in err
-    assert len(workers) == 1 and not any(map(alive, workers))
-    last = err.splitlines()[-1]
-    if last == "transformer-np: error: interrupted":
-        assert times == 2
-        return
-    step = int(re.search(r"interrupted after step (\d+); everything is saved", err)[1])
-    with command("--resume", "--steps", str(step + 3)) as process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0 and f"steps {step + 3}\n" in out, err
-
-
-def children(pid):
-    """The processes that a process has started."""
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in path.read_text().split()] if path.exists() else []
