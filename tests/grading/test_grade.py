@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from shared import wait_until
 
+from transformer_np import cli
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
 from transformer_np.grading.report import overview
 from transformer_np.grading.run import Grading
@@ -322,6 +323,19 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
     folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
     (got,) = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}")).values()
     assert {n: v.misconception for n, v in got.verdicts.items()} == dict.fromkeys(names, "calls the library's solution")
+
+
+@pytest.mark.long
+def test_the_file_that_start_writes_can_be_handed_in(tmp_path, capsys):
+    """What its stubs need exists behind the walls: nothing is remarked, and what was written last counts."""
+    assert cli.main(["homework", "start", str(tmp_path / "in" / "ada")]) == 0
+    file = tmp_path / "in" / "ada" / "homework.py"
+    last = "def repeat_heads(x, repeats):\n    return np.repeat(x, repeats, axis=1)\n"
+    file.write_text(f"{file.read_text(encoding='utf-8')}\n\n{last}", encoding="utf-8")
+    (got,) = grade(tmp_path / "in", tmp_path / "g.csv", parse_course("")).values()
+    outcomes = {name: verdict.outcome for name, verdict in got.verdicts.items()}
+    assert outcomes == dict.fromkeys(all_exercises(), "not started") | {"repeat_heads": "passed"}
+    assert got.remarks == ()
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------

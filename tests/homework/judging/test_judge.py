@@ -154,6 +154,7 @@ def test_outcome(answer, outcome):
 
 def test_not_started_says_what_is_missing():
     assert flat(verdict(calls_helper)).endswith("it calls unwritten_helper, which is not written yet.")
+    assert verdict(calls_helper).misconception == "unwritten_helper not written"  # which a report shows
     assert flat(verdict(raises_itself)) == "scaled_sums: not started."
 
 

@@ -106,13 +106,17 @@ def always_given():
 
 
 def constants():
-    """{module: {name: value}} of the numbers and texts in the library's modules: defaults of some parameters."""
+    """{module: {name: value}} of the numbers, texts and tuples of these in the library's modules: defaults of some
+    parameters."""
     found = {}
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{PACKAGE}.") and name.split(".")[1] in _LIBRARY:
-            values = {k: v for k, v in vars(module).items() if k[0] != "_" and isinstance(v, int | float | str)}
-            found[name] = values
+            found[name] = {k: v for k, v in vars(module).items() if k[0] != "_" and _is_constant(v)}
     return found
+
+
+def _is_constant(value):
+    return all(map(_is_constant, value)) if type(value) is tuple else isinstance(value, int | float | str)
 
 
 # --- modules and their imports ---------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def judge(trials, attempts, pointed=None):
     what is known about its lines, a Pointed or None."""
     exercise = trials.exercise
     if attempts[0].not_started:
-        return Verdict(exercise.name, "not started", _not_started(exercise, attempts[0].crash), seed=trials.seed)
+        return _not_started(exercise, attempts[0].crash, trials.seed)
     found = findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
@@ -142,12 +142,13 @@ def _filled(text):
     return text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _not_started(exercise, crash):
-    if crash.where in exercise.parts:
-        return f"{exercise.name}: not started: its {crash.where} is not written yet."
-    if crash.where and crash.where not in (exercise.name, "<lambda>"):
-        return f"{exercise.name}: not started: it calls {crash.where}, which is not written yet."
-    return f"{exercise.name}: not started."
+def _not_started(exercise, crash, seed):
+    text, name, called = "not started", None, crash.where
+    if called in exercise.parts:
+        text = f"{text}: its {called} is not written yet"
+    elif called and called not in (exercise.name, "<lambda>"):
+        text, name = f"{text}: it calls {called}, which is not written yet", f"{called} not written"
+    return Verdict(exercise.name, "not started", f"{exercise.name}: {text}.", name, seed=seed)
 
 
 def _labels(findings):

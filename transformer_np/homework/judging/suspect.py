@@ -62,7 +62,7 @@ def suspects_of(sides, names=()):
     rest = _before_results(sides) if not (made or proven) else []
     chosen = both or single or proven or made or ([rest] if rest else _sole(sides))
     found = {}
-    for places in chosen:
+    for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
         places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
