@@ -378,10 +378,6 @@ def output_differences(committed, fresh, exact=False):
     return found
 
 
-def difficulties():
-    return {name: exercise.difficulty for name, exercise in all_exercises().items()}
-
-
 def missing(text):
     """The packages that a notebook refuses to run without, as `find_spec("name") is None` in its text says, and that
     are not installed."""
@@ -405,7 +401,7 @@ def faults(notebook, size=0):
     if size >= MOST_BYTES:
         found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
     cells = [(cell.cell_type, cell.source, []) for cell in notebook.cells]
-    said, needed = stated_minutes(cells), minutes(cells, difficulties())
+    said, needed = stated_minutes(cells), minutes(cells, all_exercises())
     if said not in (None, needed):
         found.append("it says {} minutes and {} for the exercises, but they take {} and {}".format(*said, *needed))
     tests = sum(len(_TEST.findall(cell.source)) for cell in notebook.cells if cell.cell_type == "code")

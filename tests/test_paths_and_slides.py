@@ -29,13 +29,12 @@ from transformer_np.notebooks.slides import LINES, blocks, lines, slides
 from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
 
 ROOT = Path(__file__).parents[1]
-TEXTS = {number(text): text for text in texts()}
-LEVELS = {name: exercise.difficulty for name, exercise in all_exercises().items()}
+EXERCISES = all_exercises()
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
 def parts_of(name):
-    return path_notebooks(name, TEXTS, students_cells, LEVELS)
+    return path_notebooks(name, students_cells, EXERCISES)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -43,19 +42,20 @@ def parts_of(name):
 
 def test_minutes_count_words_code_guesses_and_exercises():
     cells = [
-        ("markdown", "word " * 300 + "**Guess.** What?\n\n**Try it.** Do.", []),
+        ("markdown", "word " * 300 + "$$y_i = x^2$$\n\n**Guess.** What?\n\n**Try it.** Do.", []),
         ("code", "x = 1\n# no\n\ny = 2\n" * 5, []),
     ]
-    assert reading_minutes(cells) == pytest.approx(306 / 150 + 1 + 1, abs=0.02)
+    assert reading_minutes(cells) == pytest.approx((305 + 7) / 150 + 1 + 1)
     asked = [("markdown", "## Exercise 1 · Softmax\n\n## Exercise 2 · Count", []), ("code", 'check("softmax", f)', [])]
-    assert exercise_minutes(cells, LEVELS) == 2
-    assert exercise_minutes(asked, {"softmax": 3}) == 12 + 5 and exercise_minutes(asked, {}) == 10
+    assert exercise_minutes(cells, EXERCISES) == 2
+    assert exercise_minutes(asked, {"softmax": types.SimpleNamespace(difficulty=3)}) == 12 + 5
+    assert exercise_minutes(asked, {}) == 10
 
 
 @each
 def test_a_notebook_states_its_minutes(text):
     cells = teachers_cells(text)
-    assert stated_minutes(cells) in (None, minutes(cells, LEVELS))
+    assert stated_minutes(cells) in (None, minutes(cells, EXERCISES))
 
 
 def test_the_table_of_the_readme_has_these_minutes():

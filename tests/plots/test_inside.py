@@ -9,7 +9,7 @@ from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.inspection import Contributions, Effects, HeadAblation
 from transformer_np.plots.arguments import steady
-from transformer_np.plots.sizes import TEXT
+from transformer_np.plots.sizes import PAGE, TEXT
 
 
 def test_logit_lens_shows_the_likeliest_words(rng):
@@ -72,13 +72,13 @@ def printed(axes):
 def test_contributions_shows_every_part():
     figure = plots.contributions(Contributions(0.3, HEADS, FEED_FORWARDS, 0.0), "logit of “a”", title="Who wrote it?")
     (axes,) = heatmaps(figure)
-    values = axes.images[0].get_array()  # the first layer at the bottom, a column between heads and feed-forward
-    expected = [[0.1, -2, np.nan, -0.1], [0.5, np.nan, np.nan, np.nan], [1, -0.2, np.nan, 5], [0] * 4, [0.3] * 4]
+    values = axes.images[0].get_array()  # the first layer at the bottom
+    expected = [[0.1, -2, -0.1], [0.5, np.nan, np.nan], [1, -0.2, 5], [0] * 3, [0.3] * 3]
     np.testing.assert_allclose(values.filled(np.nan), expected)
     rows = ["decoder 1, cross", "decoder 1, self", "encoder 1", "biases", "embedding"]
     assert list(words_on(axes.yaxis).values()) == rows
-    assert list(words_on(axes.xaxis).values()) == ["1", "2", "", "feed-forward"]
-    assert printed(axes) == {(0, 1): "−2.00", (2, 0): "+1.00", (2, 3): "+5.00", (3, 1): "0", (4, 1): "+0.30"}
+    assert list(words_on(axes.xaxis).values()) == ["1", "2", "feed-\nforward"]
+    assert printed(axes) == {(0, 1): "−2.0", (2, 0): "+1.0", (2, 2): "+5.0", (3, 1): "0", (4, 1): "+0.3"}
     assert axes.images[0].get_clim() == (-2, 2)  # of the heads: 5 lies beyond the bar
     assert colour_bar(figure).get_ylabel() == "part of the logit of “a”"
     check_layout(figure)
@@ -99,6 +99,7 @@ def test_attribution_shows_the_estimate_beside_what_is_measured(rng, layers, hea
     assert panels[0].images[0].get_clim() == panels[1].images[0].get_clim()
     assert [axes.get_title().split()[0].strip(",") for axes in panels] == ["estimated", "measured"]
     assert words_on(panels[0].yaxis)[0] == f"layer {layers}" and not words_on(panels[1].yaxis)
+    assert figure.get_size_inches().max() < 1.07 * PAGE[0]  # readable on a page
     check_layout(figure)
     check_layout(plots.attribution(drawn[0]))
     with pytest.raises(ValueError, match="of the same model"):

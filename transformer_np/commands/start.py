@@ -26,32 +26,30 @@ def run(args):
     from ..homework.record import EMPTY, FILE
     from ..homework.stubs import stub_file
     from ..notebooks.paths import path_notebooks
-    from ..notebooks.texts import copy, number, student_copy, students_cells, teacher_copy, teachers_cells, texts
+    from ..notebooks.texts import copy, number, students_cells, teachers_cells, texts
 
-    folder, notebooks = Path(args.folder), texts()
+    folder, notebooks, exercises = Path(args.folder), texts(), all_exercises()
     _check_free(folder)
     if not notebooks:
         raise FileNotFoundError(
             "this installation has no notebooks: install the package from a wheel or a working copy"
         )
-    if args.path:
-        cells_of = teachers_cells if args.teacher else students_cells
-        levels = {name: exercise.difficulty for name, exercise in all_exercises().items()}
-        parts = path_notebooks(args.path, {number(text): text for text in notebooks}, cells_of, levels)
+    cells_of = teachers_cells if args.teacher else students_cells
+    parts = path_notebooks(args.path, cells_of, exercises) if args.path else ()
+    if parts:
         files = {part.file: copy(part.cells, part.file.partition(".")[0], args.teacher) for part in parts}
     else:
-        whole = teacher_copy if args.teacher else student_copy
-        files = {f"{text.stem}.ipynb": whole(text) for text in notebooks}
+        files = {f"{text.stem}.ipynb": copy(cells_of(text), number(text), args.teacher) for text in notebooks}
     first, last, count = *(f(files) for f in (min, max)), len(files)
-    files |= {"homework.py": stub_file(all_exercises().values()), FILE: EMPTY}
+    files |= {"homework.py": stub_file(exercises.values()), FILE: EMPTY}
     _make(folder, files)
 
-    print(f"{folder}: {count} notebooks and homework.py with {len(all_exercises())} exercises. Begin with {first}:")
+    print(f"{folder}: {count} notebooks and homework.py with {len(exercises)} exercises. Begin with {first}:")
     print(f"  jupyter lab {quoted(folder / first)}")
     print(f"  transformer-np homework check {quoted(folder / 'homework.py')}")
     if args.teacher:
         print(f"  jupyter nbconvert --execute --to slides {quoted(folder / last)}    (slides, with their results)")
-    for part in parts if args.path else ():
+    for part in parts:
         print(f"{round(part.minutes):>5} min  {part.file}: {'; '.join(heading for heading, _ in part.times)}")
     return 0
 

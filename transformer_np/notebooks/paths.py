@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .texts import number, texts
+
 SESSION_MINUTES = 90
 EXERCISE_MINUTES = {1: 5, 2: 8, 3: 12}  # by the difficulty of the function to write
 TRY_MINUTES = 2
@@ -20,7 +22,7 @@ LECTURE = (
     ("03", ("1 ·", "4 ·")),
     ("01", ("3 ·", "4 ·")),
     ("04", ("1 ·", "5 ·")),
-    ("05", ("1 ·", "6 ·", "7 ·")),
+    ("05", ("1 ·", "6 ·")),
     ("07", ("Shifted", "Teacher", "Decoding", "Cross-attention")),
 )
 ALL = ("",)
@@ -34,6 +36,7 @@ PATHS = {"lecture": (LECTURE,), "lab": LAB}
 
 LEFT_OUT = "### From a section left out\n\nRun this: the sections below use it."
 
+_SYMBOL = re.compile(r"\\?[A-Za-z]+|\d+|[=+/^_-]")
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\(\w+\.ipynb\)")
 _TRAINS = re.compile(r"\b(\w+)\.(?:fit|train|backward|step)\(")
@@ -41,34 +44,34 @@ _CHECK = re.compile(r"\bcheck\(\s*\"(\w+)\"")
 
 
 def reading_minutes(cells):
-    """The minutes to read and run cells: 150 words or 10 lines of code a minute, and one for each guess."""
+    """The minutes to read and run cells: 150 words or symbols of formulas, or 10 lines of code a minute, and one for
+    each guess."""
     prose = _prose(cells)
     plain = re.sub(r"\$\$.*?\$\$|```.*?```|<details>.*?</details>", "", prose, flags=re.DOTALL)
     words = len(re.findall(r"[A-Za-z]{2,}", plain))
+    symbols = sum(len(_SYMBOL.findall(formula)) for formula in re.findall(r"\$\$.*?\$\$", prose, re.DOTALL))
     code = [line.strip() for kind, source, *_ in cells if kind == "code" for line in source.splitlines()]
     lines = sum(1 for line in code if line and not line.startswith("#"))
-    return words / 150 + lines / 10 + prose.count("**Guess")
+    return (words + symbols) / 150 + lines / 10 + prose.count("**Guess")
 
 
-def exercise_minutes(cells, difficulties):
-    """The minutes for the exercises of cells: 5, 8 or 12 by their difficulty, 2 for each "Try it".
+def exercise_minutes(cells, exercises):
+    """The minutes for the exercises of cells: 5, 8 or 12 by difficulty, 5 without one, and 2 for each "Try it".
 
-    difficulties: {name of a function: 1, 2 or 3}; an exercise that asks for none of them counts as 1
+    exercises: of the homework, {name: Exercise}
     """
     prose = _prose(cells)
-    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)} & set(
-        difficulties
-    )
-    asked = [EXERCISE_MINUTES[difficulties[name]] for name in names]
+    names = {name for kind, source, *_ in cells if kind == "code" for name in _CHECK.findall(source)}
+    asked = [EXERCISE_MINUTES[exercises[name].difficulty] for name in names & exercises.keys()]
     headings = len(re.findall(r"^## Exercise(?!s)", prose, re.MULTILINE))
     bold = len(re.findall(r"\*\*Exercise[ .:]|\*\*(?:Write|Count|Compute) it", prose))
     other = max(headings, bold) - len(asked)
     return sum(asked) + max(0, other) * EXERCISE_MINUTES[1] + prose.count("**Try it") * TRY_MINUTES
 
 
-def minutes(cells, difficulties):
+def minutes(cells, exercises):
     """(reading, exercises), both to five minutes."""
-    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells, difficulties)))
+    return tuple(5 * round(x / 5) for x in (reading_minutes(cells), exercise_minutes(cells, exercises)))
 
 
 def stated_minutes(cells):
@@ -131,15 +134,13 @@ def _loads(cells):
 
 def _stores(cells):
     found = set()
-    for cell in cells:
-        for node in ast.parse(cell[1]).body:
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    found.add(inner.id)
-                elif isinstance(inner, ast.Import | ast.ImportFrom):
-                    found |= {(name.asname or name.name).partition(".")[0] for name in inner.names}
-                elif isinstance(inner, ast.FunctionDef | ast.ClassDef):
-                    found.add(inner.name)
+    for node in _nodes(cells):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
     return found
 
 
@@ -162,18 +163,20 @@ class Part:
         return sum(spent for _, spent in self.times)
 
 
-def path_notebooks(name, texts, cells_of, difficulties):
+def path_notebooks(name, cells_of, exercises):
     """The parts of a path; the minutes of the exercises count in the lab only.
 
-    texts: {number: text file}; cells_of: a function of a text file that gives its cells as a reader sees them
+    cells_of: a function of a text file that gives its cells as a reader sees them
+    exercises: of the homework, {name: Exercise}
     """
-    made, sessions = [], PATHS[name]
+    made, sessions, files = [], PATHS[name], {number(text): text for text in texts()}
     for session, groups in enumerate(sessions, 1):
-        for place, (number, beginnings) in enumerate(groups, 1):
-            cells = cells_of(texts[number])
+        for place, (notebook, beginnings) in enumerate(groups, 1):
+            text = files[notebook]
+            cells = cells_of(text)
             kept = chosen(cells, beginnings)
             times = [
-                (heading, reading_minutes(inside) + exercise_minutes(inside, difficulties) * (name == "lab"))
+                (heading, reading_minutes(inside) + exercise_minutes(inside, exercises) * (name == "lab"))
                 for heading, _, inside in kept
             ]
             prefix, where = f"{place}", f"Part {place} of {len(groups)}"
@@ -186,5 +189,5 @@ def path_notebooks(name, texts, cells_of, difficulties):
             for _, first, inside in kept:
                 body += [("markdown", LEFT_OUT, []), *first] if first else []
                 body += [(kind, _LINK.sub(r"\1", source), tags) for kind, source, tags in inside]
-            made.append(Part(session, f"{prefix}_{texts[number].stem}.ipynb", texts[number], body, times))
+            made.append(Part(session, f"{prefix}_{text.stem}.ipynb", text, body, times))
     return made

@@ -14,7 +14,7 @@ from .picture import Picture, styled
 from .sizes import CELL, EDGE, GAP, LABEL, PAD, TEXT
 from .style import SIGNED, WEIGHTS, print_values, round_ticks
 
-ROW, TALL_ROW = 0.27, 0.36  # inches
+LOW_ROW, ROW, TALL_ROW = 0.2, 0.27, 0.36  # inches
 BAR = 0.55  # inches for a colour bar without the numbers at its ticks
 STRONG = 0.3  # of the largest value: from here on, a colour is dark enough to need its sign in a grey print
 
@@ -126,7 +126,7 @@ def _parts(found, titles, quantity, title, rest=None):
     """For each of `found` a panel of layers × (heads, feed-forward), a row below for each {name: number} of rest."""
     rest, paths = rest or {}, list(found[0].heads)[::-1]  # the last layer is at the top
     H, blocks = max(map(len, found[0].heads.values())), [path.rpartition(".")[0] for path in paths]
-    panels = np.full((len(found), len(paths) + len(rest), H + 2), np.nan)  # an empty column before the last
+    panels = np.full((len(found), len(paths) + len(rest), H + 1), np.nan)
     for panel, parts in zip(panels, found, strict=True):
         for row, path in zip(panel, paths, strict=False):
             row[: len(parts.heads[path])] = parts.heads[path]
@@ -136,15 +136,16 @@ def _parts(found, titles, quantity, title, rest=None):
     panels = np.where(np.isnan(panels), np.nan, steady(np.nan_to_num(panels)))
     largest = np.nanmax(np.abs(panels[:, : len(paths), :H])) or 1.0
     shown = np.abs(panels) >= STRONG * largest
-    shown[:, len(paths) :] = np.arange(H + 2) == H // 2  # once
-    texts = [_texts(panel, largest) for panel in np.where(shown, panels, np.nan)]
-    cell = max(text_width(text, TEXT - 1) for panel in texts for row in panel for text in row) + 2 * PAD
-    columns = [*(f"{h + 1}" for h in range(H)), "", "feed-forward"]
+    shown[:, len(paths) :] = np.arange(H + 1) == H // 2  # once
+    texts = [_texts(panel, largest, decimals=0) for panel in np.where(shown, panels, np.nan)]
+    cell = max(text_width(text, TEXT - 1) for panel in texts for row in panel for text in row) + PAD / 2
+    columns = [*(f"{h + 1}" for h in range(H)), "feed-\nforward"]
     rows = [*map(_named, paths), *rest]
-    grid = _Grid(rows, columns, max(cell, 0.4), ROW, title, "head", *_bar(quantity, largest), titles)
+    grid = _Grid(rows, columns, cell, LOW_ROW, title, "head", *_bar(quantity, largest), titles)
     for axes, panel, text in zip(grid.panels, panels, texts, strict=True):
         image = grid.signed(panel, largest, quantity, axes, np.nanmax(np.abs(panels)) > largest)
         print_values(axes, panel, image, text)
+        axes.axvline(H - 0.5, color="white", linewidth=3)
     return grid.figure
 
 
@@ -157,10 +158,10 @@ def _named(path):
     return f"{'layer' if stack == 'blocks' else stack} {int(number) + 1}" + (f", {kind}" if kind else "")
 
 
-def _texts(values, largest):
-    """The values with two digits of the largest and their sign; "" for a missing one."""
-    digits = max(2, 1 - int(np.floor(np.log10(largest))))
-    return [[_signed(value, digits) for value in row] for row in values]
+def _texts(values, largest, decimals=2):
+    """The values with their sign, at least so many decimals and two digits of the largest; "" for a missing one."""
+    digits = np.maximum(decimals, 1 - np.floor(np.log10(np.fmax(largest, np.abs(values)))).astype(int))
+    return [list(map(_signed, *row)) for row in zip(values, digits, strict=True)]
 
 
 def _ticks(largest):
@@ -190,7 +191,8 @@ class _Grid:
         across, down = cell * len(columns), height * len(rows)
         left = EDGE + max(map(text_width, rows)) + 2 * PAD
         pitch = max(across, text_width(label), *map(text_width, titles)) + 2 * GAP
-        beyond = max(0, (text_width(columns[-1]) - cell) / 2)  # a long name of the last column
+        lines = [line for name in columns for line in name.split("\n")]
+        beyond = max(0, (text_width(lines[-1]) - cell) / 2)  # a long name of the last column
         width = left + len(titles) * pitch - 2 * GAP + beyond + bar + EDGE
         room = max(down, 1.1, text_width(bar_label))  # for the colour bar
         bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - down))
@@ -198,7 +200,8 @@ class _Grid:
         self.figure = Picture.titled(title, width, bottom + room + above + EDGE)
         self.panels = []
         for i, name in enumerate(titles):
-            axes = self.figure.panel(left + i * pitch, bottom + room - down, across, down)
+            middle = left + (i + 0.5) * pitch - GAP
+            axes = self.figure.panel(middle - across / 2, bottom + room - down, across, down)
             axes.set_xticks(range(len(columns)), columns)
             axes.set_yticks(*([[]] if i else [range(len(rows)), rows]))
             axes.set_title(name, pad=4)

@@ -18,7 +18,7 @@ from ..models.layouts.gguf import located
 from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
-from .options import option, share
+from .options import option
 
 HEAD_STD = 0.02  # of a new head (Devlin et al. 2019, the published code)
 
@@ -46,7 +46,8 @@ def lora():
 
 def old_rate(default):
     """The option with the factor of the learning rate of pretrained parameters."""
-    return share(default, "with --pretrained: the learning rate of pretrained layers, as a share of --lr")
+    text = "with --pretrained: the learning rate of pretrained layers, as a share of --lr"
+    return option(default, text, interval="[0, 1]")
 
 
 def check_options(options):
