@@ -80,7 +80,7 @@ def wrong_values(field):
     if kind is int:
         return [(accepted["least"] - 1, ValueError), (2.5, TypeError), (True, TypeError), ("3", TypeError)]
     if kind is float:
-        values = {"(0, ∞)": [0.0], "[0, ∞)": [-1.0], "[0, 1)": [1.0, -0.5]}[accepted["interval"]]
+        values = {"(0, ∞)": [0.0], "[0, ∞)": [-1.0], "[0, 1)": [1.0, -0.5], "[0, 1]": [1.5, -0.5]}[accepted["interval"]]
         bad = [*values, float("nan"), float("inf")]
         return [*((value, ValueError) for value in bad), ("fast", TypeError), (True, TypeError)]
     if kind is bool:
