@@ -74,11 +74,8 @@ def build_parser(only=None, kind=None):
     """The parser of all commands. With `only`, just this command has its arguments, and the others have their names:
     to read a command's arguments takes as long as to load its part of the package. kind: the same for a kind of train
     """
-    parser = Parser(
-        prog="transformer-np",
-        description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
-        epilog="example: transformer-np lecture",
-    )
+    about = "The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures."
+    parser = Parser(prog="transformer-np", description=about, epilog="example: transformer-np lecture")
     parser.add_argument("--version", action="version", version=f"transformer-np {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
@@ -152,9 +149,8 @@ def with_flags(message, args):
         return message
     flags = {action.dest: action.option_strings[-1] for action in args.parser._actions if action.option_strings}
     flags |= {name: flags[flag] for name, flag in ALSO.items() if flag in flags}
-    technical, words = (
-        "|".join(name for name in flags if ("_" in name) == joined) or "(?!)" for joined in (True, False)
-    )
+    both = ("|".join(name for name in flags if ("_" in name) == joined) for joined in (True, False))
+    technical, words = (names or "(?!)" for names in both)
     about = rf"\b(?<!model's )({technical})\b"  # what a trained model has is no flag of this command
     about += rf"|(?:^|(?<=but )|(?<=: )|(?<=only ))({words})(?= (?:must|may|needs?|is|are)\b)"
     about += rf"|(?<=needs )({words})(?=:)|\b({words})(?= = | \S+, not )"

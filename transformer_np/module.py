@@ -198,9 +198,8 @@ class Module:
     def kept(self, *names):
         """The arrays with these names that the last forward kept, in this order."""
         if any(name not in self._kept for name in names):
-            raise RuntimeError(
-                f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
-            )
+            own = type(self).__name__
+            raise RuntimeError(f"{own}.backward needs a forward in train() mode, or in eval(keep=True), before it")
         if self._seals is not None:
             self._seals.check(self, names)
         return tuple(self._kept[name] for name in names) if len(names) > 1 else self._kept[names[0]]
@@ -411,10 +410,8 @@ class Module:
         own = dict(self.named_parameters())
         missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
-            raise ValueError(
-                f"the state does not belong to this {type(self).__name__}: "
-                f"missing {_some(missing)}, not expected {_some(unexpected)}"
-            )
+            differing = f"missing {_some(missing)}, not expected {_some(unexpected)}"
+            raise ValueError(f"the state does not belong to this {type(self).__name__}: {differing}")
         for name in own.keys() & state.keys():
             values = as_array(state[name], name, "floats")
             if values.dtype.kind != "f":

@@ -233,7 +233,7 @@ SEES = {
     "by a folder's number": "os.open('etc/passwd', os.O_RDONLY, dir_fd=os.open('/', os.O_RDONLY))",
     "processes": "os.listdir('/proc')", "its library": "import transformer_np.module as m; open(m.__file__)",
     "scipy": "import scipy", "torch": "import torch", "onnx": "import onnx.reference", "cffi": "import cffi",
-    "the list of mistakes": "from transformer_np.homework.sheets.softmax import SOFTMAX; SOFTMAX.mistakes.keys().x",
+    "the list of mistakes": "from transformer_np.homework.sheets.softmax import SHEET; SHEET.notes.keys()",
     "a network": "import socket; socket.create_connection(('127.0.0.1', 80), 1)",
     "a program": "os.posix_spawn('/bin/true', ['true'], {})", "its parent": "os.kill(1, 9); raise OSError",
     "a keyring": "import ctypes; 1 / (1 + ctypes.CDLL(None).syscall(248, b'user', b'a', b'b', 1, -3))",

@@ -1,5 +1,6 @@
 """The homework as a web page: its files, what runs in the tab (here, and in Chromium with a Pyodide), its file."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -115,6 +116,24 @@ def test_the_words_of_the_command(here):
     assert (broken["outcome"], broken["line"]) == ("cannot be imported", 3)
     raised = checked("relu", {"relu": "def relu(x):\n    y = x\n    return y.nothing\n"})
     assert (raised["outcome"], raised["line"]) == ("crashed", 3)
+
+
+def test_an_answer_may_wait_where_the_loop_of_a_browser_always_runs(here, monkeypatch):
+    monkeypatch.setattr(asyncio, "run", tab.run_coroutine)
+    monkeypatch.setattr(tab, "_checked", in_a_browsers_loop(tab._checked))
+    text = "import asyncio\n\nasync def positive(x):\n    await asyncio.sleep(0)\n    return x * (x > 0)\n\n\n"
+    assert checked("relu", {"relu": f"{text}def relu(x):\n    return asyncio.run(positive(x))\n"})["passed"]
+
+
+def in_a_browsers_loop(function):
+    def called(*args):
+        asyncio._set_running_loop(asyncio.AbstractEventLoop())
+        try:
+            return function(*args)
+        finally:
+            asyncio._set_running_loop(None)
+
+    return called
 
 
 def test_a_file_that_leaves_the_folder_is_not_judged_again_for_the_next(here):

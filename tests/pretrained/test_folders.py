@@ -11,16 +11,19 @@ from safetensors.numpy import load_file, save_file
 from shared import call
 
 from transformer_np import cli
+from transformer_np.data import BOS, EOS
 from transformer_np.decoding import sampling_distribution
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
 from transformer_np.tasks import runs
+from transformer_np.tasks.mlm import MLMTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
 from transformer_np.tasks.t5 import TextToText
 from transformer_np.tasks.text import TextGenerator
+from transformer_np.training import load_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -381,53 +384,6 @@ def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
     assert (code, out) == (2, "") and "pass a TEXT to continue: this model cannot begin with a new line" in err
 
 
-@pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_a_tied_weight_under_its_other_name(tmp_path, kind):
-    folder = write(tmp_path / "f", small(kind), bytewise())
-    before, path = load_any(folder).state_dict(), folder / "model.safetensors"
-    name = {"gpt": "transformer.wte.weight", "llama": "model.embed_tokens.weight"}[kind]
-    tensors = load_file(path)
-    save_file({"lm_head.weight" if n == name else n: values for n, values in tensors.items()}, path)
-    assert all(np.array_equal(values, before[n]) for n, values in load_any(folder).state_dict().items())
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
-    with pytest.raises(ValueError, match=f"missing {name}"):
-        load_any(folder)
-
-
-@pytest.mark.parametrize("name", ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"])
-def test_the_shared_table_of_a_t5_under_another_name(tmp_path, name):
-    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    tensors[name] = tensors.pop("shared.weight")
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = T5.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
-def test_an_untied_t5_has_one_table_for_both_sides(tmp_path):
-    model = randomised(T5(T5Config(20, 12, 3, 4, 1, 1, 10, tie_embeddings=False)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    tensors |= {f"{side}.embed_tokens.weight": tensors["shared.weight"] for side in ("encoder", "decoder")}
-    del tensors["shared.weight"]
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = T5.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
-def test_a_masked_language_model_whose_table_is_stored_in_its_head(tmp_path):
-    model = randomised(Bert(BertConfig(16, 24, 12, 3, 2, 10)), np.random.default_rng(0))
-    model.save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    for ours, theirs in (("bert.embeddings.word_embeddings.weight", "weight"), ("cls.predictions.bias", "bias")):
-        tensors[f"cls.predictions.decoder.{theirs}"] = tensors.pop(ours)
-    save_file(tensors, tmp_path / "model.safetensors")
-    again = Bert.from_pretrained(tmp_path).state_dict()
-    assert all(np.array_equal(values, again[n]) for n, values in model.state_dict().items())
-
-
 def test_a_t5_hides_no_token_of_a_text(tmp_path):
     """Its padding is the id 0, and so is the unknown token of this tokenizer."""
     model = T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=2, bos_id=1, pad_id=0))
@@ -488,6 +444,44 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
     ):
         code, _, err = call(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
         assert code == 2 and message in err and err.count("\n") == 1, err
+
+
+@pytest.mark.long
+def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch):
+    from transformer_np import plots
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
+    train = [
+        "train",
+        "mlm",
+        "--text",
+        "text.txt",
+        "--steps",
+        "1",
+        "--layers",
+        "1",
+        "--d-model",
+        "8",
+        "--heads",
+        "2",
+        "-q",
+    ]
+    assert cli.main([*train, "--out", "run"]) == 0
+    model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
+    tokenizer = MLMTask().read("run")[2]["tokenizer"]
+    ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
+    logits, (loud, dog) = model.mlm_logits(np.array([ids]))[0, 2], tokenizer.encode("loud dog")
+    drawn = []
+    monkeypatch.setattr(plots, "contributions", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+    asked = ("plot", "contributions", "a [MASK] barks", "--model", "run", "--target", "loud", "-o", "a.svg")
+    capsys.readouterr()
+    assert call(capsys, *asked) == call(capsys, *asked, "--other", "dog") == (0, "a.svg\n", "")
+    assert drawn[0][0].total == pytest.approx(logits[loud], abs=1e-5)
+    assert drawn[1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)
+    assert call(capsys, "plot", "attribution", "a [MASK] barks", "--model", "run", "-o", "b.svg") == (0, "b.svg\n", "")
+    code, _, err = call(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
+    assert code == 2 and "must have one [MASK], whose logits are split: it has 0" in err
 
 
 @pytest.mark.parametrize("layers", [10, 10**6, 10**18])

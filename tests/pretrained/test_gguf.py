@@ -1,6 +1,8 @@
 """GGUF files, written here with llama.cpp's names and order of rows, beside the models that they hold."""
 
 import json
+import re
+import struct
 import warnings
 from dataclasses import asdict
 
@@ -9,6 +11,7 @@ import pytest
 from shared import call
 
 from transformer_np import cli
+from transformer_np.functional.rotary import rotary_frequencies
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts.folder import load_any
@@ -21,6 +24,15 @@ BYTES = list(PretrainedTokenizer.__init__.__globals__["LETTERS"].values())
 WORDS = ["<s>", "</s>", *BYTES, "th", "the", "Ġthe"]
 MERGES = ["t h", "th e", "Ġ the"]
 CONFIG = {"vocab_size": len(WORDS), "max_len": 24, "d_model": 64, "num_heads": 4, "num_layers": 2, "d_ff": 96}
+SIZES = {
+    "context_length": "max_len", "embedding_length": "d_model", "block_count": "num_layers",
+    "feed_forward_length": "d_ff", "attention.head_count": "num_heads", "attention.head_count_kv": "num_kv_heads",
+}  # fmt: skip
+TOKENIZER = {
+    "model": "gpt2", "pre": "gpt-2", "tokens": WORDS, "token_type": [3, 3] + [1] * (len(WORDS) - 2), "merges": MERGES,
+    "bos_token_id": 0, "eos_token_id": 1,
+}  # fmt: skip
+ADD = {bool: "add_bool", int: "add_uint32", float: "add_float32", str: "add_string", list: "add_array"}
 WARNED = pytest.mark.filterwarnings("ignore:.*was unpacked into")
 TEMPLATE = "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}{% endfor %}[answer]"
 
@@ -53,6 +65,8 @@ def tensors_of(model, permuted):
             if c.norm_heads and x != "v":
                 found[f"{theirs}.{name}_norm.weight"] = p[f"{ours}.attention.norm_{x}.gamma"]
         found[f"{theirs}.attn_output.weight"] = p[f"{ours}.attention.w_o"].T
+        if c.output_bias:
+            found[f"{theirs}.attn_output.bias"] = p[f"{ours}.attention.b_o"]
         for name, w in (("ffn_gate", "w_gate"), ("ffn_up", "w1"), ("ffn_down", "w2")):
             found[f"{theirs}.{name}.weight"] = p[f"{ours}.feed_forward.{w}"].T
         for number, name in enumerate(("attn_norm", "ffn_norm"), 1):
@@ -60,31 +74,16 @@ def tensors_of(model, permuted):
     return found
 
 
-def write(path, kind, config, tensors, quantized=None, **more):
-    """A GGUF file; quantized: of the matrices, a GGMLQuantizationType"""
+def write(path, kind, config, tensors, quantized=None, settings=(), **tokenizer):
+    """A GGUF file with these tensors. quantized: of the matrices, a GGMLQuantizationType;  settings: further ones;
+    tokenizer: other fields of it than TOKENIZER's. None leaves a field out."""
     writer = gguf.GGUFWriter(path, kind)
-    sizes = {"context_length": config["max_len"], "embedding_length": config["d_model"]}
-    sizes |= {"block_count": config["num_layers"], "feed_forward_length": config["d_ff"]}
-    sizes |= {"attention.head_count": config["num_heads"]}
-    if kind != "gpt2":
-        sizes["attention.head_count_kv"] = config["num_kv_heads"]
-    for name, value in sizes.items():
-        writer.add_uint32(f"{kind}.{name}", value)
-    eps = "attention.layer_norm_epsilon" if kind == "gpt2" else "attention.layer_norm_rms_epsilon"
-    writer.add_float32(f"{kind}.{eps}", 1e-5)
-    writer.add_tokenizer_model(more.get("tokenizer", "gpt2"))
-    writer.add_tokenizer_pre(more.get("pre", "gpt-2"))
-    writer.add_token_list(more.get("tokens", WORDS))
-    writer.add_token_types(more.get("kinds", [3, 3] + [1] * (len(WORDS) - 2)))
-    if "scores" in more:
-        writer.add_token_scores(more["scores"])
-    else:
-        writer.add_token_merges(more.get("merges", MERGES))
-    writer.add_bos_token_id(more.get("bos", 0))
-    writer.add_eos_token_id(more.get("bos", 0) + 1)
-    writer.add_chat_template(TEMPLATE)
-    for name, value in more.get("settings", {}).items():
-        (writer.add_bool if isinstance(value, bool) else writer.add_uint32)(name, value)
+    fields = {f"{kind}.{theirs}": config.get(ours) for theirs, ours in SIZES.items()}
+    fields[f"{kind}.attention.layer_norm_{'' if kind == 'gpt2' else 'rms_'}epsilon"] = 1e-5
+    fields |= {f"tokenizer.ggml.{name}": value for name, value in {**TOKENIZER, **tokenizer}.items()}
+    for name, value in {**fields, "tokenizer.chat_template": TEMPLATE, **dict(settings)}.items():
+        if value is not None:
+            getattr(writer, ADD[type(value)])(name, value)
     for name, array in tensors.items():
         array = np.ascontiguousarray(array, np.float32)
         if quantized is not None and array.ndim == 2:
@@ -115,27 +114,41 @@ def llama(rng, **config):
     return randomised(model, rng)
 
 
-def written(tmp_path, model, kind="llama", **more):
+def written(tmp_path, model, kind="llama", /, **more):
     config = {**asdict(model.config)}
-    return write(tmp_path / "model.gguf", kind, config, tensors_of(model, kind == "llama"), **more)
+    tensors = tensors_of(model, kind == "llama") | more.pop("extra", {})
+    return write(tmp_path / "model.gguf", kind, config, tensors, **more)
 
 
 IDS = np.array([[3, 70, 12, 9, 259]])
 
 
+LINEAR = {"rope_type": "linear", "factor": 2.5}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3 = {"rope_scaling": {**LLAMA3, "original_max_position_embeddings": 8192}, "rope_theta": 5e5, "d_head": 64}
+DIVISORS = rotary_frequencies(64, 5e5) / rotary_frequencies(64, 5e5, LLAMA3["rope_scaling"])
+FACTOR = {"llama.rope.scaling.factor": 2.5}
+
+
 @WARNED
 @pytest.mark.parametrize(
-    "kind, config",
+    "kind, config, settings",
     [
-        ("llama", {}),
-        ("llama", {"tie_embeddings": True}),
-        ("qwen2", {"qkv_bias": True}),
-        ("qwen3", {"norm_heads": True, "tie_embeddings": True}),
+        ("llama", {}, {}),
+        ("llama", {"tie_embeddings": True}, {}),
+        ("llama", {"qkv_bias": True, "output_bias": True}, {"llama.rope.scaling.type": "none"}),
+        ("llama", {"rope_scaling": LINEAR}, {"llama.rope.scaling.type": "linear", **FACTOR}),
+        ("llama", {"rope_scaling": LINEAR}, FACTOR),
+        ("llama", {"rope_scaling": LINEAR}, {"llama.rope.scale_linear": 2.5}),
+        ("llama", LLAMA3, {"llama.rope.freq_base": 5e5, "llama.attention.key_length": 64}),
+        ("qwen2", {"qkv_bias": True}, {}),
+        ("qwen3", {"norm_heads": True, "tie_embeddings": True}, {}),
     ],
 )
-def test_a_file_holds_the_same_model(tmp_path, rng, kind, config):
+def test_a_file_holds_the_same_model(tmp_path, rng, kind, config, settings):
     model = llama(rng, **config)
-    found = load_any(written(tmp_path, model, kind))
+    extra = {"rope_freqs.weight": DIVISORS} if config is LLAMA3 else {}
+    found = load_any(written(tmp_path, model, kind, settings=settings, extra=extra))
     assert isinstance(found, Llama) and found.config.tie_embeddings == model.config.tie_embeddings
     np.testing.assert_array_equal(found(IDS), model.eval()(IDS))
 
@@ -182,27 +195,28 @@ def test_quantized_numbers(tmp_path, rng, name):
 
 @WARNED
 def test_the_tokenizer_and_what_ends_a_text(tmp_path, rng):
-    folder = PretrainedFolder(written(tmp_path, llama(rng)))
+    ends = {f"tokenizer.ggml.{name}_token_id": i for name, i in (("eot", 7), ("eom", 1))}
+    folder = PretrainedFolder(written(tmp_path, llama(rng), settings=ends))
     text = "the them, 1234 <s> não\n"
     ids = folder.read(text).ids
     assert folder.tokenizer.decode(ids).replace(" ", "") == text.replace(" ", "").replace("<s>", "")
     assert [WORDS[i] for i in ids][:2] == ["the", "Ġthe"] and 0 in ids
-    assert folder.end_ids == (1,)
+    assert folder.end_ids == (1, 7)
     assert folder.conversation("Who?") == "<s>[user]Who?[answer]"
 
 
 @WARNED
 @pytest.mark.parametrize(
     "pre, expected",
-    [("gpt-2", "12 345"), ("smollm", "1 2 3 4 5"), ("llama-bpe", "123 45"), ("qwen2", "1 2 3 4 5")],
+    [("gpt-2", "12 345"), ("smollm", "1 2 3 4 5"), ("llama-bpe", "<s> 123 45"), ("qwen2", "1 2 3 4 5")],
 )
 def test_how_a_text_is_cut(tmp_path, rng, pre, expected):
-    """Digits are merged only within a cut."""
+    """Digits are merged only within a cut. Llama 3 begins with <s> where its file does not say so."""
     tokens = [*WORDS, "12", "34", "123", "345", "45"]
     model = llama(rng, vocab_size=len(tokens))
     merges = [*MERGES, "1 2", "4 5", "3 45", "12 3", "3 4"]
-    more = {"tokens": tokens, "kinds": [3, 3] + [1] * (len(tokens) - 2), "merges": merges}
-    folder = PretrainedFolder(written(tmp_path, model, pre=pre, **more))
+    kinds = [3, 3] + [1] * (len(tokens) - 2)
+    folder = PretrainedFolder(written(tmp_path, model, pre=pre, tokens=tokens, token_type=kinds, merges=merges))
     assert " ".join(tokens[i] for i in folder.read("12345").ids) == expected
 
 
@@ -214,40 +228,63 @@ def test_pieces_with_scores(tmp_path, rng):
     scores = [0.0] * len(pieces) + [-9.0, -9.0, -9.0, -9.0, -3.0, -1.0, -4.0, -5.0, -2.0]
     kinds = [2, 3, 3] + [6] * 256 + [1] * len(letters)
     tokens = [*pieces, *letters]
-    more = {"tokenizer": "llama", "tokens": tokens, "scores": scores, "kinds": kinds, "bos": 1}
+    more = {"model": "llama", "tokens": tokens, "scores": scores, "token_type": kinds, "bos_token_id": 1}
     folder = PretrainedFolder(written(tmp_path, llama(rng, vocab_size=len(tokens)), **more))
     assert [tokens[i] for i in folder.read("abc é").ids] == ["<s>", "▁", "abc", "▁", "<0xC3>", "<0xA9>"]
     assert folder.tokenizer.decode(folder.read("abc é").ids) == "abc é"
 
 
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """The folder of a package a_model, which is installed and may not be imported."""
+    folder = tmp_path / "packages" / "a_model"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    return folder
+
+
 @WARNED
-def test_where_a_file_may_be(tmp_path, rng, monkeypatch, cache):
+def test_where_a_file_may_be(tmp_path, rng, package, monkeypatch, cache):
     model = llama(rng)
-    package = tmp_path / "packages" / "a_model"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
     file = written(package, model)
-    monkeypatch.syspath_prepend(str(package.parent))
     logits = model.eval()(IDS)
     for place in (file, str(file), package, "a_model"):
         np.testing.assert_array_equal(load_any(place)(IDS), logits)
     copy = tmp_path / "copy.gguf"
     copy.write_bytes(file.read_bytes())
-    (tmp_path / "link.gguf").hardlink_to(file)
-    for place in (copy, tmp_path / "link.gguf", file.rename(package / "renamed.gguf"), package):
+    (tmp_path / "LINK.GGUF").hardlink_to(file)
+    (tmp_path / "a folder.gguf").mkdir()
+    (tmp_path / "a folder.gguf" / "model (1).gguf").hardlink_to(file)
+    for place in (
+        copy,
+        tmp_path / "LINK.GGUF",
+        tmp_path / "a folder.gguf",
+        file.rename(package / "renamed.gguf"),
+        package,
+    ):
         np.testing.assert_array_equal(load_any(place)(IDS), logits)
     assert len(list(cache.iterdir())) == 1  # unpacked once
-    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it was read again"))
-    load_any(copy), load_any("a_model")
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
-    monkeypatch.syspath_prepend(str(package.parent))
+    with monkeypatch.context() as patched:
+        patched.setattr("hashlib.file_digest", lambda *_: pytest.fail("it was read again"))
+        load_any(copy), load_any("a_model")
     file = package / "renamed.gguf"
     written(package.parent, llama(rng)).replace(file)
     assert not np.array_equal(load_any("a_model")(IDS), logits) and len(list(cache.iterdir())) == 2
     (package / "other.gguf").write_bytes(b"")
     with pytest.raises(ValueError, match="has 2 GGUF files"):
         load_any(package)
+
+
+@WARNED
+def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsys):
+    model = llama(rng)
+    written(package, model)
+    out = tmp_path / "page.html"
+    assert call(capsys, "explore", "--pretrained", "a_model", "the them", "-o", out)[0] == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
+    assert (data["kind"], data["parameters"], data["text"]) == ("Llama", model.num_parameters(), "the them")
+    assert data["tokenizers"][0]["kind"] == "pretrained"
 
 
 @WARNED
@@ -274,8 +311,22 @@ def test_commands(tmp_path, rng, capsys, monkeypatch):
     "more, message",
     [
         ({"pre": "chatglm-bpe"}, "cuts texts as 'chatglm-bpe', which is not supported"),
-        ({"tokenizer": "bert"}, "its tokenizer is 'bert', which is not supported"),
+        ({"model": "bert"}, "its tokenizer is 'bert', which is not supported"),
         ({"settings": {"llama.attention.sliding_window": 8}}, "sliding window, which is not supported"),
+        ({"settings": {"llama.rope.scaling.type": "yarn"}}, r"are scaled \(yarn\), which is not supported"),
+        ({"settings": {"llama.rope.dimension_count": 8}}, "only a part of each head, which is not supported"),
+        ({"extra": {"rope_freqs.weight": np.arange(1, 9)}}, "in another way than Llama 3's, which is not supported"),
+        ({"settings": {"split.count": 3}}, "it is one of 3 parts of a model: `llama-gguf-split --merge` makes one"),
+        ({"settings": {"llama.attention.head_count": [4, 4]}}, "damaged: a value has the wrong type"),
+        ({"settings": {"llama.attention.head_count": 0}}, "damaged: a value has the wrong type"),
+        ({"bos_token_id": 999}, "damaged: a value has the wrong type"),
+        ({"tokens": None}, "damaged: 'tokenizer.ggml.tokens' is missing"),
+        (
+            {"tokens": [*WORDS, "more"]},
+            r"model\.gguf: model\.safetensors\.index\.json does not fit .* must have shape \(262, 6",
+        ),
+        ({"merges": ["t h", "x yz"]}, "model.gguf: the merges of its tokenizer do not fit its tokens"),
+        ({"settings": {"llama.block_count": 10**9}}, "missing most tensors of 1,000,000,000 layers"),
     ],
 )
 def test_what_is_refused_by_name(tmp_path, rng, cache, more, message):
@@ -292,14 +343,24 @@ def test_other_models_and_damaged_files(tmp_path, rng, cache):
     with pytest.raises(ValueError, match=r"its tensor blk\.0\.ssm_in\.weight is not supported"):
         load_any(write(tmp_path / "b.gguf", "llama", config, {"blk.0.ssm_in.weight": np.ones((2, 2))}))
     whole = written(tmp_path, model).read_bytes()
-    for size in (0, 3, 30, 700, len(whole) // 2, len(whole) - 9):
-        damaged = tmp_path / f"{size}.gguf"
-        damaged.write_bytes(whole[:size])
+    nested = b"GGUF" + struct.pack("<IQQQcI", 3, 0, 1, 1, b"x", 9) + struct.pack("<IQ", 9, 1) * 3000
+    damage = [whole[:size] for size in (0, 3, 30, 700, len(whole) // 2, len(whole) - 9)]
+    for i, content in enumerate([*damage, nested]):
+        damaged = tmp_path / f"{i}.gguf"
+        damaged.write_bytes(content)
         with pytest.raises(ValueError, match="damaged"):
             load_any(damaged)
+    place = whole.index(b"tokenizer.ggml.token_type") + len("tokenizer.ggml.token_type") + 4
+    damaged.write_bytes(whole[:place] + struct.pack("<IQ", 0, 1 << 20) + bytes(8))  # bytes, so many as are not there
+    with pytest.raises(ValueError, match=r"damaged or not a GGUF file \(ValueError: it ends too early\)"):
+        load_any(damaged)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         load_any(tmp_path / "none.gguf")
     assert list(cache.iterdir()) == []
+    cache.rmdir()
+    cache.write_text("")
+    with pytest.raises(OSError, match=r"cannot unpack .*model\.gguf into .* \(File exists\): set XDG_CACHE_HOME to a"):
+        load_any(tmp_path / "model.gguf")
 
 
 @WARNED

@@ -9,19 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import layers
 from ..decoding import DecoderCache
-from ..layers import (
-    Embedding,
-    FeedForward,
-    LayerNorm,
-    LearnedPositionalEmbedding,
-    Linear,
-    MultiHeadAttention,
-    RelativeMultiHeadAttention,
-    RelativePositionBias,
-    RMSNorm,
-    TiedLinear,
-)
 from ..models import Bert, TransformerXL
 from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
@@ -52,6 +41,7 @@ class Part:
         return Part(**{**vars(self), **new, "layers": self.layers + layers})
 
 
+TABLES = layers.Embedding, layers.LearnedPositionalEmbedding, layers.RelativePositionBias
 EMBEDDINGS, PROJECTIONS, SCORES = "embeddings", "attention: projections", "attention: scores"
 FEED_FORWARD, NORMS, OUTPUT = "feed-forward", "norms", "output"
 
@@ -75,14 +65,14 @@ def parts(model, length, batch=1):
         found[name] = found[name].plus(parameters=size, **numbers)
 
     for path, module in model.named_modules():
-        if isinstance(module, RelativeMultiHeadAttention):
+        if isinstance(module, layers.RelativeMultiHeadAttention):
             D, pairs = len(module.w_q.data), T * length * module.num_heads
             kept = T * 5 * D + length * 2 * D  # x, q, k, v, the joined heads; the distances and r
             cache = batch * min(length, model.mem_len) * D
             add(PROJECTIONS, module, forward=2 * D * D * (4 * T + length), activations=kept, cache=cache)
             scores = 3 * 2 * pairs * (D // module.num_heads)  # by content, by distance, and the weighted sum
             found[SCORES] = found[SCORES].plus(forward=scores, activations=pairs)
-        elif isinstance(module, MultiHeadAttention):
+        elif isinstance(module, layers.MultiHeadAttention):
             (D, inner), shared = module.w_q.shape, module.w_k.shape[1]
             kept = T * (D + 2 * inner + 2 * shared)  # x, q, k, v and the joined heads
             matrices = 2 * D * (inner + shared)
@@ -90,20 +80,20 @@ def parts(model, length, batch=1):
             add(PROJECTIONS, module, forward=2 * T * matrices, activations=kept, cache=cache)
             pairs = T * length * module.num_heads
             found[SCORES] = found[SCORES].plus(forward=4 * pairs * module.d_head, activations=pairs)
-        elif isinstance(module, FeedForward):
+        elif isinstance(module, layers.FeedForward):
             D, F = module.w1.shape
             gated = hasattr(module, "w_gate")
-            inside = F if type(module) is FeedForward else 2 * F  # hidden and slope, or gate and value
+            inside = F if type(module) is layers.FeedForward else 2 * F  # hidden and slope, or gate and value
             add(FEED_FORWARD, module, forward=2 * T * D * F * (3 if gated else 2), activations=T * (D + inside))
-        elif isinstance(module, LayerNorm | RMSNorm):
+        elif isinstance(module, layers.LayerNorm | layers.RMSNorm):
             add(NORMS, module, activations=T * (module.gamma.shape[0] + 1))
-        elif isinstance(module, Embedding | LearnedPositionalEmbedding | RelativePositionBias):
+        elif isinstance(module, TABLES):
             add(EMBEDDINGS, module)
         elif isinstance(module, MaskedTokenHead):
             add(OUTPUT, module, layers=0)  # a bias; its layers come by themselves
-        elif isinstance(module, Linear | TiedLinear):
-            w = module.w if isinstance(module, Linear) else module.table
-            width = w.shape[0 if isinstance(module, Linear) else 1]
+        elif isinstance(module, layers.Linear | layers.TiedLinear):
+            w = module.table if isinstance(module, layers.TiedLinear) else module.w
+            width = w.shape[1 if isinstance(module, layers.TiedLinear) else 0]
             rows = batch if path in ("pooler.linear", "classifier") else T  # these read one vector per text
             add(OUTPUT, module, forward=2 * rows * w.data.size, activations=rows * width)
     total = sum(part.parameters for part in found.values())
@@ -211,7 +201,7 @@ def table(model, length, batch=1, measured=None):
         found = parts(model, length, batch)
         return sum(part.forward for part in found if part.quadratic) / sum(part.forward for part in found)
 
-    tied = any(isinstance(module, TiedLinear) for _, module in model.named_modules())
+    tied = any(isinstance(module, layers.TiedLinear) for _, module in model.named_modules())
     in_products = total.parameters - sum(part.parameters for part in rows if part.name == EMBEDDINGS and not tied)
     simple, whole = 6 * in_products * batch * length, 3 * total.forward
     lines += [

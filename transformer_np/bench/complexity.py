@@ -88,12 +88,11 @@ def fit_exponent(sizes, values):
 
 
 def _attention(normal, n, d):
-    q, k, v, dout = (normal(1, n, d) for _ in range(4))
-
-    def forward():
-        return F.scaled_dot_product_attention(q, k, v)
-
-    return forward, lambda out: F.scaled_dot_product_attention_backward(dout, q, k, v, out[1])
+    *qkv, dout = (normal(1, n, d) for _ in range(4))
+    return (
+        lambda: F.scaled_dot_product_attention(*qkv),
+        lambda out: F.scaled_dot_product_attention_backward(dout, *qkv, out[1]),
+    )
 
 
 def _recurrent(normal, n, d):
@@ -108,12 +107,8 @@ def _convolution(normal, n, d, k):
 
 
 def _restricted(normal, n, d, r):
-    q, k, v, dout = (normal(1, n, d) for _ in range(4))
-
-    def forward():
-        return F.window_attention(q, k, v, r)
-
-    return forward, lambda out: F.window_attention_backward(dout, q, k, v, out[1], r)
+    *qkv, dout = (normal(1, n, d) for _ in range(4))
+    return lambda: F.window_attention(*qkv, r), lambda out: F.window_attention_backward(dout, *qkv, out[1], r)
 
 
 KINDS = (
@@ -369,7 +364,5 @@ def counts(lengths=LENGTHS, k=4, r=4):
         operations, paths = ("".join(f"{number:>5}" for number in some) for some in numbers)
         lines.append(f"{kind.name:<27}{operations + '  ' + kind.sequential:<{width}}{paths}  {kind.path}")
     lines.append("Operations: matrix products of one forward that wait for one another. Path: layers (in the recurrent")
-    lines.append(
-        f"layer: steps) from the first position to the last; kernel k = {k} with dilations 1, k, k² …, window r = {r}."
-    )
-    return "\n".join(lines)
+    sizes = f"kernel k = {k} with dilations 1, k, k² …, window r = {r}"
+    return "\n".join([*lines, f"layer: steps) from the first position to the last; {sizes}."])

@@ -10,21 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from .. import models
 from ..data.batching import Seq2SeqBatches
 from ..data.masking import MaskedBatches
 from ..data.streams import TextStreams
 from ..data.text import TextBatches
 from ..data.tokenizers import BOS, EOS, SPECIAL_TOKENS
-from ..models import (
-    GPT,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
 from ..training import Adam, AdamW, MaskedLanguageModel, NextToken, SegmentRecurrence, TeacherForcing, is_matrix
 
 BATCHES = 16  # the number of different batches
@@ -83,9 +74,9 @@ def _encoder_decoder(vocab_size, length, batch_size, lr, checked=10, **sizes):
         words = _words(vocab_size, BATCHES * batch_size, 2 * length - 1)
         return _first(Seq2SeqBatches([(row[:length], row[length:]) for row in words], batch_size, SEED))
 
-    config = TransformerConfig(vocab_size, vocab_size, dropout=0.0, max_len=length, seed=SEED, **sizes)
+    config = models.TransformerConfig(vocab_size, vocab_size, dropout=0.0, max_len=length, seed=SEED, **sizes)
     adam = partial(Adam, lr=lr, betas=(0.9, 0.98), eps=1e-9)
-    return Configuration(Transformer, config, TeacherForcing, adam, batches, checked=checked)
+    return Configuration(models.Transformer, config, TeacherForcing, adam, batches, checked=checked)
 
 
 def _masked_texts():
@@ -100,11 +91,11 @@ def _gpt(config, batch_size, lr=1e-3, checked=10):
     def batches():
         return _first(TextBatches(_words(config.vocab_size, 20_000), config.max_len, batch_size, SEED))
 
-    return Configuration(GPT, config, NextToken, adam, batches, 1.0, checked)
+    return Configuration(models.GPT, config, NextToken, adam, batches, 1.0, checked)
 
 
 def _gpt_of_size(layers, d_model, heads, batch_size, block, vocab_size=65):
-    config = GPTConfig(vocab_size, block, d_model, heads, layers, bias=False, activation="gelu", seed=SEED)
+    config = models.GPTConfig(vocab_size, block, d_model, heads, layers, bias=False, activation="gelu", seed=SEED)
     return _gpt(config, batch_size, lr=BASE_LR, checked=2)
 
 
@@ -113,24 +104,18 @@ CONFIGURATIONS = {
     "small": _encoder_decoder(
         32, 16, 32, lr=1e-3, d_model=64, num_heads=4, num_encoder_layers=2, num_decoder_layers=2, d_ff=256
     ),
-    "gpt": _gpt(GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"), LEAST_ROWS),
+    "gpt": _gpt(models.GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"), LEAST_ROWS),
     "bert": Configuration(
-        Bert,
-        BertConfig(1000, 64, **SIZES, d_ff=512, pooler=False, dropout=0.0),
-        MaskedLanguageModel,
-        partial(AdamW, lr=5e-4, decays=is_matrix),
-        _masked_texts,
+        models.Bert, models.BertConfig(1000, 64, **SIZES, d_ff=512, pooler=False, dropout=0.0), MaskedLanguageModel,
+        partial(AdamW, lr=5e-4, decays=is_matrix), _masked_texts,
     ),
     "xl": Configuration(
-        TransformerXL,
-        TransformerXLConfig(65, **SIZES, mem_len=64),
-        SegmentRecurrence,
-        partial(Adam, lr=5e-4),
-        lambda: _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS)),
+        models.TransformerXL, models.TransformerXLConfig(65, **SIZES, mem_len=64), SegmentRecurrence,
+        partial(Adam, lr=5e-4), lambda: _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS)),
     ),
     "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, checked=3, tie_embeddings=True),
     "gpt-5M": _gpt_of_size(6, 256, 8, 96, 128),
     "gpt-11M": _gpt_of_size(6, 384, 6, 16, 64),
     "gpt-43M": _gpt_of_size(8, 640, 8, 4, 256, vocab_size=5000),
     "gpt-124M": _gpt_of_size(12, 768, 12, 4, 256, vocab_size=50_304),
-}
+}  # fmt: skip

@@ -45,10 +45,6 @@ class Result:
         return statistics.median(self.times)
 
     @property
-    def quartiles(self):
-        return quartiles(self.times)
-
-    @property
     def equal(self):
         """Whether its numbers agree with the first contestant's; True if there are none."""
         return self.difference is None or self.difference <= TOLERANCE
@@ -148,9 +144,8 @@ def profile(configuration, against_torch=False, quick=False, note=lambda text: N
     found = {}
     for module in ("profile", "torch_work")[: 1 + against_torch]:
         note(f"{configuration}: profile")
-        with Contestant(
-            Entry(f"profile of {configuration}", module, "Profile", {"configuration": configuration})
-        ) as contestant:
+        entry = Entry(f"profile of {configuration}", module, "Profile", {"configuration": configuration})
+        with Contestant(entry) as contestant:
             contestant.build()
             found[module] = contestant.run(QUICK_PROFILED if quick else PROFILED)
     return {**found["profile"], **({"torch": found["torch_work"]} if against_torch else {})}

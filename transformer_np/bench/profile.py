@@ -159,10 +159,8 @@ def parts_of(steps, floors=()):
     with_products = {name for products in floors for name, _ in products}
     return [
         Part(
-            name,
-            milliseconds(steps, name, "forward", ""),
-            milliseconds(steps, name, "backward"),
+            name, milliseconds(steps, name, "forward", ""), milliseconds(steps, name, "backward"),
             milliseconds(floors, name, "forward", "", "backward") if name in with_products else None,
         )
         for name in dict.fromkeys(name for step in steps for name, _ in step)
-    ]
+    ]  # fmt: skip

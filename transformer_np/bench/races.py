@@ -77,9 +77,8 @@ def _training(name, workers, threads):
     entries += _torch("Training", how, threads)
     several = entries[-1].name
     ratios = (ours, many), (ours, "torch, 1 thread"), (many if workers > 1 else ours, several)
-    return Race(name, "training steps", "step", tuple(entries), tuple(dict.fromkeys(ratios)), least=LEAST_STEPS).of(
-        bool
-    )
+    race = Race(name, "training steps", "step", tuple(entries), tuple(dict.fromkeys(ratios)), least=LEAST_STEPS)
+    return race.of(bool)
 
 
 def _generation(where, prompt, threads):

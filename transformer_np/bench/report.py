@@ -100,32 +100,20 @@ def race_tables(outcomes):
     race, names = outcomes[0].race, list(dict.fromkeys(result.name for o in outcomes for result in o.results))
     columns = [outcome.race.name for outcome in outcomes]
     ratios = dict.fromkeys(pair for outcome in outcomes for pair in outcome.race.ratios)
-    times = [
-        [name, *(_of(o, name, lambda result: _significant(1e3 * result.median)) for o in outcomes)] for name in names
-    ]
     shares = [
         [f"{a} / {b}", *(spread(*o.ratio(a, b)) if (a, b) in o.race.ratios else "" for o in outcomes)]
         for a, b in ratios
     ]
-    memory = [
-        [
-            name,
-            *(_of(o, name, lambda result: f"{megabytes(result.peak)} ({megabytes(result.imports)})") for o in outcomes),
-        ]
-        for name in names
-    ]
-    return "\n\n".join(
-        (
-            f"{race.group}, medians; ratios with their quartiles:",
-            table([[f"ms / {race.unit}", *columns], *times, *shares]),
-            table([["peak MB (libraries)", *columns], *memory]),
-        )
-    )
 
+    def rows(text):
+        found = {name: [outcome.result(name) for outcome in outcomes] for name in names}
+        return [[name, *("" if one is None else text(one) for one in of)] for name, of in found.items()]
 
-def _of(outcome, name, text):
-    result = outcome.result(name)
-    return "" if result is None else text(result)
+    times = rows(lambda result: _significant(1e3 * result.median))
+    memory = rows(lambda result: f"{megabytes(result.peak)} ({megabytes(result.imports)})")
+    title = f"{race.group}, medians; ratios with their quartiles:"
+    first = table([[f"ms / {race.unit}", *columns], *times, *shares])
+    return "\n\n".join((title, first, table([["peak MB (libraries)", *columns], *memory])))
 
 
 def spread(ratio, quartiles):
@@ -181,8 +169,5 @@ def _parts(parts):
     """Each part with its cells, and their sum."""
     whole = sum(part.total for part in parts)
     for part in parts:
-        backward = f"{part.backward:.3f}" if part.backward else ""
-        yield (
-            part,
-            [part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", f"{100 * part.total / whole:.1f} %"],
-        )
+        backward, share = f"{part.backward:.3f}" if part.backward else "", f"{100 * part.total / whole:.1f} %"
+        yield part, [part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", share]

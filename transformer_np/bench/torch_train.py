@@ -203,14 +203,12 @@ class Translator(nn.Module):
 
     def forward(self, source, target):
         """source (B, S), target (B, T) from <bos> on  ->  logits (B, T, V)"""
+        future = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
         hidden = self.transformer(
-            self.enter(self.source, source),
-            self.enter(self.target, target),
-            tgt_mask=torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1),
-            src_key_padding_mask=source == PAD,
-            tgt_key_padding_mask=target == PAD,
+            self.enter(self.source, source), self.enter(self.target, target), tgt_mask=future,
+            src_key_padding_mask=source == PAD, tgt_key_padding_mask=target == PAD,
             memory_key_padding_mask=source == PAD,
-        )
+        )  # fmt: skip
         return self.output(hidden)
 
     def greedy(self, source):
@@ -243,13 +241,11 @@ def translate(path, steps, every, chars=False):
         return right / min(500, len(test))
 
     return Work(
-        model,
-        torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
+        model, torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
         lambda step: TRANSLATE["lr"] * min(step / TRANSLATE["warmup"], (TRANSLATE["warmup"] / step) ** 0.5),
-        lambda: loss(next(batches), smoothing=TRANSLATE["smoothing"]),
-        lambda sample: mean_loss(validation, loss),
+        lambda: loss(next(batches), smoothing=TRANSLATE["smoothing"]), lambda sample: mean_loss(validation, loss),
         exact,
-    )
+    )  # fmt: skip
 
 
 def _numbered(row, numbers, units):

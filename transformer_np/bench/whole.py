@@ -54,13 +54,9 @@ class Command:
         environment = {name: value for name, value in os.environ.items() if name not in THREADS}  # its own defaults
         started, used = time.perf_counter(), _processor_seconds()
         process = subprocess.Popen(
-            [sys.executable, *self.arguments, "--seed", str(seed), "--out", str(out)],
-            env=environment,
-            start_new_session=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+            [sys.executable, *self.arguments, "--seed", str(seed), "--out", str(out)], env=environment, text=True,
+            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
         try:
             with memory.watching(process.pid) as peak:
                 output, messages = process.communicate()

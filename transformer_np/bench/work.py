@@ -148,8 +148,5 @@ def attention_inputs(n, batch=4, heads=8, features=64):
 
 def named_samples(arrays):
     """Evenly spaced numbers of each result of an attention."""
-    names = ("out", "dq", "dk", "dv")
-    return {
-        name: array.reshape(-1)[:: max(1, array.size // CHECKED_NUMBERS)]
-        for name, array in zip(names, arrays, strict=True)
-    }
+    named = zip(("out", "dq", "dk", "dv"), arrays, strict=True)
+    return {name: array.reshape(-1)[:: max(1, array.size // CHECKED_NUMBERS)] for name, array in named}

@@ -35,12 +35,12 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
 
 
 def add_command(subparsers, name, run, example, summary=None):
-    """Add a sub-command whose help text ends with an example. Without a summary it is one of COMMANDS."""
+    """Add a sub-command. Its help text ends with an example, the arguments after the name of the command. Without a
+    summary it is one of COMMANDS."""
     summary = summary or COMMANDS[name]
-    parser = subparsers.add_parser(
-        name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=f"example: {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    about, how = f"{summary[0].upper()}{summary[1:]}.", argparse.RawDescriptionHelpFormatter
+    parser = subparsers.add_parser(name, help=summary, description=about, formatter_class=how)
+    parser.epilog = f"example: {parser.prog} {example}".rstrip()
     parser.set_defaults(run=run, parser=parser)
     return parser
 
@@ -69,6 +69,11 @@ def say_folder(folder, what, size, pyodide):
     python = "with Python" if pyodide else "Python comes from the network"
     print(f"{folder}: {what}, {size / 1e6:.1f} MB, {python}. Put the folder on any web space, or open it here:")
     print(f"  python -m http.server --directory {quoted(folder)}    (then http://localhost:8000)")
+
+
+def say(text):
+    """A line on stderr, beside the results on stdout."""
+    print(text, file=sys.stderr)
 
 
 def print_json(value):
@@ -176,7 +181,7 @@ def _numbered(texts):
     while line := sys.stdin.buffer.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
-            print(f"standard input, line {number} has more than {LONGEST_LINE:,} bytes: is it text?", file=sys.stderr)
+            say(f"standard input, line {number} has more than {LONGEST_LINE:,} bytes: is it text?")
             while line and not line.endswith(b"\n"):
                 line = sys.stdin.buffer.readline(LONGEST_LINE)
             line = b""
@@ -203,8 +208,7 @@ def for_each_text(texts, use, as_json=False):
         except ValueError as error:
             if len(texts) == 1:
                 raise
-            where = f"text {number}" if texts else f"standard input, line {number}"
-            print(f"{where}: {error}", file=sys.stderr)
+            say(f"{f'text {number}' if texts else f'standard input, line {number}'}: {error}")
             print_json({"text": text, "error": str(error)}) if as_json else print(flush=True)
             code = 2
     return code
@@ -285,9 +289,7 @@ class Unseen:
         if any(found.values()) and self.seen.words and not (self._said or self.quiet):
             self._said = True
             shown, more = self.seen.words[:SHOWN_WORDS], " …" * (len(self.seen.words) > SHOWN_WORDS)
-            print(
-                f"expect mistakes: it has seen {len(self.seen.words):,} words: {' '.join(shown)}{more}", file=sys.stderr
-            )
+            say(f"expect mistakes: it has seen {len(self.seen.words):,} words: {' '.join(shown)}{more}")
         return found
 
     def _in_training(self, word):
@@ -302,13 +304,13 @@ SHOWN_WORDS = 150
 def say_words(words, what="the model does not know"):
     """A note on stderr about words, if there are any."""
     if words:
-        print(f"{what}: {', '.join(words)}", file=sys.stderr)
+        say(f"{what}: {', '.join(words)}")
 
 
 def say_left_out(count, what="the text"):
     """A note on stderr about the tokens that a model does not read."""
     if count:
-        print(f"{what} is too long for the model: its last {count} tokens are ignored", file=sys.stderr)
+        say(f"{what} is too long for the model: its last {count} tokens are ignored")
 
 
 def add_vectors(parser):
@@ -320,9 +322,7 @@ def add_vectors(parser):
 
 def given_vectors(args):
     """The WordVectors that the arguments of `add_vectors` name."""
-    from ..tasks.runs import newest_run
-    from ..tasks.word2vec import KIND, WordVectors
+    from ..tasks import load_trained
+    from ..tasks.word2vec import WordVectors
 
-    if args.vectors is not None:
-        return WordVectors.read(args.vectors)
-    return WordVectors.load(args.model or newest_run(KIND))
+    return load_trained(args.model, "word2vec") if args.vectors is None else WordVectors.read(args.vectors)

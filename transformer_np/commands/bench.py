@@ -1,16 +1,15 @@
 import argparse
 import json
 import shlex
-import sys
 from importlib.util import find_spec
 
 from ..bench import DEFAULT, TRAINING, WHAT, WHOLE
 from ..support.progress import note
-from . import add_command, add_quiet, check_writable, number_of_workers, positive_number
+from . import add_command, add_quiet, check_writable, number_of_workers, positive_number, say
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "bench", run, "transformer-np bench gpt base --against torch --into bench.md")
+    parser = add_command(subparsers, "bench", run, "gpt base --against torch --into bench.md")
     kinds = "; ".join(f"{name}: {summary}" for name, summary in WHAT.items())
     parser.add_argument(
         "what", nargs="*", type=_what, metavar="WHAT",
@@ -35,11 +34,8 @@ def add_parser(subparsers):
         help="turns per contestant (default: 7); seeds of whole commands (default: 3, for `tasks` 2)",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="fewer and shorter turns: rough numbers")
-    parser.add_argument(
-        "--text",
-        metavar="FILE",
-        help="the data of `train`, `translate` or `loss` (default: the built-in ones)",
-    )
+    help_text = "the data of `train`, `translate` or `loss` (default: the built-in ones)"
+    parser.add_argument("--text", metavar="FILE", help=help_text)
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
     parser.add_argument(
         "--into", metavar="FILE.md",
@@ -82,7 +78,7 @@ def run(args):
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
     for sentence in wrong:
-        print(f"transformer-np: error: {sentence}", file=sys.stderr)
+        say(f"transformer-np: error: {sentence}")
     return 1 if wrong else 0
 
 
@@ -110,13 +106,9 @@ def _measured(args, what, whole):
             profile = measure.profile(name, against_torch, args.quick, note)
             yield "profiles", {"name": name, **profile}, report.profile_tables(name, profile)
         return
+    usual, burst = (measure.QUICK_ROUNDS, measure.QUICK_BURST) if args.quick else (measure.ROUNDS, measure.BURST)
     for group in _races(args, what, against_torch):
-        how = (
-            (rounds or measure.QUICK_ROUNDS, measure.QUICK_BURST)
-            if args.quick
-            else (rounds or measure.ROUNDS, measure.BURST)
-        )
-        outcomes = [measure.run_race(race, *how, note) for race in group]
+        outcomes = [measure.run_race(race, rounds or usual, burst, note) for race in group]
         yield "races", outcomes, report.race_tables(outcomes)
     with TemporaryDirectory() as folder:
         chosen = [(name, list(commands.groups(name, args.text, against_torch, folder))) for name in whole]

@@ -3,10 +3,8 @@ from . import Unseen, add_command, add_json, add_model, given_texts, print_json,
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "classify", run,
-        'transformer-np classify "not bad at all" "the plot is dull, but the actors are wonderful"',
-    )  # fmt: skip
+    example = '"not bad at all" "the plot is dull, but the actors are wonderful"'
+    parser = add_command(subparsers, "classify", run, example)
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(
@@ -15,20 +13,18 @@ def add_parser(subparsers):
     )  # fmt: skip
     add("--question", metavar="TEXT", help="with a BERT that finds answers: the question to answer from each text")
     add("--pair", action="store_true", help="texts in pairs: TEXT TEXT, or two with a tab between them on each line")
-    add_json(
-        parser, "one line per text, with its label, the probabilities, unknown and unseen words and tokens left out,"
-    )
+    given = "its label, the probabilities, unknown and unseen words and tokens left out"
+    add_json(parser, f"one line per text, with {given},")
 
 
 def run(args):
-    from ..tasks import runs
-    from ..tasks.classify import KIND, Classifier
+    from ..tasks import load_trained
     from ..tasks.pretrained_classes import PretrainedClassifier
 
     if args.pretrained is not None:
         classifier = PretrainedClassifier.load(args.pretrained)
     else:
-        classifier = Classifier.load(args.model or runs.newest_run(KIND))
+        classifier = load_trained(args.model, "classify")
     config = classifier.model.config
     if config.span_head != (args.question is not None):
         needs = "needs --question" if config.span_head else "answers no questions: leave out --question"

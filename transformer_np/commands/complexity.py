@@ -8,12 +8,9 @@ from . import add_command, add_json, add_quiet, check_picture, print_json
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "complexity", run, "transformer-np complexity -o complexity.png --gradients gradients.png"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"
-    )
+    parser = add_command(subparsers, "complexity", run, "-o complexity.png --gradients gradients.png")
+    help_text = "use fewer and smaller sizes: takes a few seconds, gives rough exponents"
+    parser.add_argument("--quick", action="store_true", help=help_text)
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
     parser.add_argument("--gradients", metavar="FILE", help="draw the gradient over the distance: .png, .svg or .pdf")
     add_quiet(parser)
@@ -53,10 +50,8 @@ def _print(curves, gradients):
     print("\nGradient of the last output with respect to an input k positions before it, before any training:")
     for name, norms in gradients.items():
         far = len(norms) - 1
-        print(
-            f"  {name:<15} k = 1: {norms[1]:.1e}   k = {far // 2}: {norms[far // 2]:.1e}   k = {far}: {norms[far]:.1e}"
-            f"   times {complexity.factor_per_step(norms):.3f} each step"
-        )
+        at = "   ".join(f"k = {k}: {norms[k]:.1e}" for k in (1, far // 2, far))
+        print(f"  {name:<15} {at}   times {complexity.factor_per_step(norms):.3f} each step")
 
 
 def _as_json(curves, gradients):

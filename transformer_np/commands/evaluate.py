@@ -2,7 +2,7 @@ from . import add_command, add_json, print_json
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "evaluate", run, "transformer-np evaluate other.tsv --model runs/tatoeba")
+    parser = add_command(subparsers, "evaluate", run, "other.tsv --model runs/tatoeba")
     add = parser.add_argument
     add("file", metavar="FILE", help="a file of the form that the run was trained on: a text, pairs, labelled texts")
     add("--model", metavar="DIR", help="folder of the run (default: the newest below this folder)")
@@ -13,9 +13,9 @@ def run(args):
     from .. import tasks
     from ..tasks import runs
 
-    results = {task.kind: task.Result for task in tasks.all_tasks() if task.Result is not None}
-    folder = args.model or runs.newest_run(*results)
-    found = results[runs.read_run(folder, *results)["kind"]].load(folder).evaluate(args.file)
+    kinds = [task.kind for task in tasks.all_tasks() if task.Result is not None]
+    folder = args.model or runs.newest_run(*kinds)
+    found = tasks.load_trained(folder, *kinds).evaluate(args.file)
     if args.json:
         print_json({"model": str(folder), "file": args.file, **found})
         return 0

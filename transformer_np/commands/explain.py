@@ -6,10 +6,8 @@ MOST = 5e11  # operations that are measured without being asked: some seconds
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "explain", run,
-        "transformer-np explain --layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024",
-    )  # fmt: skip
+    example = "--layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024"
+    parser = add_command(subparsers, "explain", run, example)
     add_model(
         parser, "folder of a run (default: a GPT of the sizes below)", "a pretrained BERT, GPT, Llama or T5",
         minilm=False,
@@ -23,14 +21,12 @@ def add_parser(subparsers):
         ("--batch-size", 1, "sequences in a batch"),
     ):
         add(name, type=positive_number, default=default, metavar="N", help=f"{text} (default: {default})")
-    add(
-        "--d-ff", type=positive_number, metavar="N",
-        help="features inside the feed-forward network (default: 4 * d_model)",
-    )  # fmt: skip
-    add("--kv-heads", type=positive_number, metavar="N", help="heads of keys and values (default: as many as heads)")
-    add(
-        "--length", type=positive_number, metavar="N", help="tokens of a sequence (default: the model's longest, or 64)"
-    )
+    for name, text in (
+        ("--d-ff", "features inside the feed-forward network (default: 4 * d_model)"),
+        ("--kv-heads", "heads of keys and values (default: as many as heads)"),
+        ("--length", "tokens of a sequence (default: the model's longest, or 64)"),
+    ):
+        add(name, type=positive_number, metavar="N", help=text)
     add("--measure", action="store_true", help="measure large models too; small ones always are")
 
 

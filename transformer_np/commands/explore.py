@@ -1,11 +1,10 @@
 import argparse
 import math
-import sys
 import webbrowser
 from pathlib import Path
 
-from ..tasks import runs, task_of
-from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say_words
+from ..tasks import load_trained, runs
+from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say, say_words
 
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
@@ -13,18 +12,12 @@ BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "explore", run, 'transformer-np explore "Lucas will travel in December" -o page.html'
-    )
+    parser = add_command(subparsers, "explore", run, '"Lucas will travel in December" -o page.html')
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the text that the page begins with (default: the lecture's sentence)")
     add("-o", "--out", metavar="FILE", help=f"the page: .html (default: {PAGE}, which is then opened in a browser)")
-    add_model(
-        parser,
-        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, else GPT, else "
-        "a finished page that comes with the package)",
-        "a pretrained BERT or GPT",
-    )
+    default = "the newest translator below this folder, else GPT, else a finished page that comes with the package"
+    add_model(parser, f"folder of a run: translate, gpt or classify (default: {default})", "a pretrained BERT or GPT")
     add("--target", metavar="TEXT", help="the translation that a translator begins with (default: its own)")
     add("--live", action="store_true", help=argparse.SUPPRESS)  # every page is
 
@@ -66,10 +59,11 @@ def run_page(args):
     except FileNotFoundError as error:
         if args.text is not None or args.target is not None:
             raise
-        print(f"{error}; here is the finished page of a translator", file=sys.stderr)
+        say(f"{error}; here is the finished page of a translator")
         return finished_page()
-    task = task_of(runs.read_run(folder, *KINDS)["kind"])
-    trained, examples = task.Result.load(folder), some(unseen_texts(task, folder))
+    trained = load_trained(folder, *KINDS)
+    task, examples = trained.task(), unseen_texts(trained.task(), folder)
+    examples = examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES]  # evenly from all
     if task.kind == "translate":
         tokenizers = trained.src_tokenizer, trained.tgt_tokenizer
         reader, begin = tokenizers[0], LECTURE_SENTENCE
@@ -106,11 +100,8 @@ def pretrained_page(args):
         text = LECTURE_SENTENCE if isinstance(found.model, Bert) else BEGINNING
     page = explore_live(found.model, found.tokenizer, text, examples, **own)
     if page.model.num_parameters() > LARGE:
-        size = len(page.page) / 1e6
-        print(
-            f"a browser needs about {page.memory / 1e9:.1f} GB of memory for this page of {size:.0f} MB",
-            file=sys.stderr,
-        )
+        size = f"{page.memory / 1e9:.1f} GB of memory for this page of {len(page.page) / 1e6:.0f} MB"
+        say(f"a browser needs about {size}")
     return page
 
 
@@ -125,8 +116,3 @@ def unseen_texts(task, folder):
     except (OSError, ValueError):
         return []
     return [" ".join(words[:6]) for words in lines if len(words) > 6]
-
-
-def some(texts):
-    """At most EXAMPLES texts, evenly from all."""
-    return texts[:: max(1, len(texts) // EXAMPLES)][:EXAMPLES]

@@ -1,24 +1,16 @@
-import sys
-
-from . import Unseen, add_command, add_json, add_model, print_json
+from . import Unseen, add_command, add_json, add_model, print_json, say
 
 START = "\n"  # the default prompt: the beginning of a line
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "generate", run,
-        'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
-    )  # fmt: skip
+    example = '--prompt "The statement " --max-new-tokens 200 --temperature 0.8'
+    parser = add_command(subparsers, "generate", run, example)
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")
-    add_model(
-        parser,
-        "folder of the run (default: the newest below this folder)",
-        "a pretrained GPT or Llama: a folder, a .gguf file, or an installed package with one",
-        minilm=False,
-    )
+    pretrained = "a pretrained GPT or Llama: a folder, a .gguf file, or an installed package with one"
+    add_model(parser, "folder of the run (default: the newest below this folder)", pretrained, minilm=False)
     add("--chat", action="store_true", help="with --pretrained: TEXT is what you say to a model of conversations")
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
@@ -26,9 +18,8 @@ def add_parser(subparsers):
         help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1, or the folder's)",
     )  # fmt: skip
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens")
-    add(
-        "--top-p", type=float, metavar="P", help="draw only from the likeliest tokens that together reach probability P"
-    )
+    help_text = "draw only from the likeliest tokens that together reach probability P"
+    add("--top-p", type=float, metavar="P", help=help_text)
     add("--seed", type=int, default=0, metavar="N", help="seed of the random draws (default: 0)")
     add("--stop", metavar="TEXT", help="end the text before this occurs")
     add_json(parser, "one line per text, with its beginning, the whole text and unseen words,")
@@ -36,20 +27,18 @@ def add_parser(subparsers):
 
 def run(args):
     from ..support.checks import check_at_least
-    from ..tasks import runs, text, xl
+    from ..tasks import load_trained
     from ..tasks.pretrained_text import PretrainedTextGenerator
 
     check_at_least("--seed", args.seed, 0)
-    generators = {text.KIND: text.TextGenerator, xl.KIND: xl.XLTextGenerator}
     if args.pretrained is not None:
         generator = PretrainedTextGenerator.load(args.pretrained, args.chat)
     elif args.chat:
         raise ValueError("--chat needs --pretrained: the runs of this package continue texts")
     else:
-        folder = args.model or runs.newest_run(*generators)
-        generator = generators[runs.read_run(folder, *generators)["kind"]].load(folder)
+        generator = load_trained(args.model, "gpt", "xl")
     if generator.not_applied:
-        print(f"not applied here, from generation_config.json: {', '.join(generator.not_applied)}", file=sys.stderr)
+        say(f"not applied here, from generation_config.json: {', '.join(generator.not_applied)}")
     asked = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
     if all(value is None for value in asked.values()):
         asked |= generator.sampling
@@ -66,11 +55,8 @@ def run(args):
         new.append(unseen(prompt)["unseen"])
         left_out.append(max(0, length - generator.context))
         if left_out[-1]:
-            print(
-                f"the prompt has {length} tokens, but the model sees at most {generator.context}: "
-                f"the first {left_out[-1]} are ignored",
-                file=sys.stderr,
-            )
+            sees = f"the model sees at most {generator.context}: the first {left_out[-1]} are ignored"
+            say(f"the prompt has {length} tokens, but {sees}")
     for i, prompt in enumerate(prompts):
         if i and not args.json:
             print("-" * 20)

@@ -2,7 +2,7 @@ from . import add_command
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "gradcheck", run, "transformer-np gradcheck --verbose layer_norm Transformer")
+    parser = add_command(subparsers, "gradcheck", run, "--verbose layer_norm Transformer")
     parser.add_argument("name", nargs="*", metavar="NAME", help="functions or modules to check (default: all of them)")
     parser.add_argument("--verbose", action="store_true", help="print a line for every input and parameter")
 

@@ -25,22 +25,20 @@ from .homework_teach import add_teaching_parsers
 
 
 def add_parser(subparsers):
-    parser = subparsers.add_parser(
-        "homework",
-        help=COMMANDS["homework"],
-        description="Reimplement the library's functions and get feedback on each mistake.",
-        epilog="example: transformer-np homework start work",
-    )
+    about = "Reimplement the library's functions and get feedback on each mistake."
+    example = "example: transformer-np homework start work"
+    parser = subparsers.add_parser("homework", help=COMMANDS["homework"], description=about, epilog=example)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
-    start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
+    summary = "create a file with the functions to write"
+    start = add_command(actions, "start", run_start, "work --only softmax", summary)
     start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
     help_text = f"FOLDER is your {FILE}: start this exercise over, and keep the old answer in a file beside it"
     start.add_argument("--reset", metavar="NAME", help=help_text)
     add_choice(start)
     _add_exercises(start)
 
-    check = _add_action(actions, "check", run_check, "check the answers and explain mistakes", f"{FILE} softmax")
+    check = add_command(actions, "check", run_check, f"{FILE} softmax", "check the answers and explain mistakes")
     _add_file(check)
     check.add_argument("name", nargs="?", metavar="NAME", help="check only this exercise (default: all, in order)")
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
@@ -48,45 +46,36 @@ def add_parser(subparsers):
     check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
     _add_for_check(check)
 
-    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in four levels", "softmax --level 2")
+    hint = add_command(actions, "hint", run_hint, "softmax --level 2", "show a hint for an exercise, in four levels")
     hint.add_argument("name", metavar="NAME", help="the exercise")
     hint.add_argument(
-        "--level",
-        type=int,
-        choices=(1, 2, 3, 4),
-        default=1,
+        "--level", type=int, choices=(1, 2, 3, 4), default=1,
         help="1: a question; 2: also the equation; 3: also where to look; 4: also how one edit of your code makes it "
         "right, if one does (default: 1)",
-    )
+    )  # fmt: skip
     default = f"(default: {FILE} in this folder or in its only subfolder with one)"
     hint.add_argument("--file", metavar="FILE", help=f"the file with the answers, for level 4 {default}")
     _add_limit(hint)
     _add_course(hint)
 
-    status = _add_action(actions, "status", run_status, "show a table of all exercises", FILE)
+    status = add_command(actions, "status", run_status, FILE, "show a table of all exercises")
     _add_file(status, optional=True)
     _add_for_check(status)
-    status.add_argument(
-        "-o", "--out", metavar="PICTURE", help="draw the progress by chapter, from the progress.json beside the file"
-    )
+    help_text = "draw the progress by chapter, from the progress.json beside the file"
+    status.add_argument("-o", "--out", metavar="PICTURE", help=help_text)
 
-    listing = _add_action(actions, "list", run_list, "list all exercises by chapter", "")
+    listing = add_command(actions, "list", run_list, "", "list all exercises by chapter")
     _add_exercises(listing)
 
-    solution = _add_action(
-        actions, "solution", run_solution, "print the library's code, once the answer is right",
-        f"softmax --file {FILE}",
-    )  # fmt: skip
+    summary = "print the library's code, once the answer is right"
+    solution = add_command(actions, "solution", run_solution, f"softmax --file {FILE}", summary)
     solution.add_argument("name", metavar="NAME", help="the exercise")
     solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {default}")
     _add_limit(solution)
     _add_course(solution)
 
-    run = _add_action(
-        actions, "run", run_training,
-        "train a small translator with the answers, and one with the library's functions",
-        f"{FILE} train -o losses.png",
-    )  # fmt: skip
+    summary = "train a small translator with the answers, and one with the library's functions"
+    run = add_command(actions, "run", run_training, f"{FILE} train -o losses.png", summary)
     _add_file(run)
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
@@ -97,16 +86,10 @@ def add_parser(subparsers):
     add_teaching_parsers(actions)
 
 
-def _add_action(actions, name, run, summary, arguments):
-    return add_command(actions, name, run, f"transformer-np homework {name} {arguments}".rstrip(), summary)
-
-
 def _add_file(parser, optional=False):
     default = f" (default: {FILE} in this folder or in its only subfolder with one)" if optional else ""
-    nargs = "?" if optional else None
-    parser.add_argument(
-        "file", nargs=nargs, metavar="FILE", help=f"the file with the answers, or a folder of files{default}"
-    )
+    help_text = f"the file with the answers, or a folder of files{default}"
+    parser.add_argument("file", nargs="?" if optional else None, metavar="FILE", help=help_text)
 
 
 def _add_exercises(parser):

@@ -34,9 +34,8 @@ def found_file(path, required=True):
         return None
     if found:
         raise ValueError(f"name the file: {', '.join(map(str, found))}")
-    raise ValueError(
-        f"this folder contains no {FILE}: name the file, or create it with `transformer-np homework start .`"
-    )
+    how = "name the file, or create it with `transformer-np homework start .`"
+    raise ValueError(f"this folder contains no {FILE}: {how}")
 
 
 def load_submission(path, limit):
@@ -335,15 +334,12 @@ def _print_json(args, course, checks, names):
     with redirect_stdout(sys.stderr):  # the answers' own output
         standings = [checks.of(name) for name in names]
     exercises = [
-        {
-            **verdict_as_dict(standing.verdict),
-            "waits for": list(standing.waits_for),
-            "graded": checks.submission.place(*standing.definitions[:1]) if standing.definitions else "",
-            "points": course.points.get(standing.exercise.name),
-            "extended": standing.exercise.name in course.extended,
-        }
-        for standing in standings
-    ]
+        verdict_as_dict(one.verdict) | {
+            "waits for": list(one.waits_for),
+            "graded": checks.submission.place(*one.definitions[:1]) if one.definitions else "",
+            "points": course.points.get(one.exercise.name), "extended": one.exercise.name in course.extended,
+        } for one in standings
+    ]  # fmt: skip
     right = sum(standing.passed for standing in standings)
     about = {"file": str(args.file), "title": course.title, "deadline": course.deadline, "seed": checks.seed}
     about["remarks"] = checks.remarks(names)
@@ -362,9 +358,7 @@ def state(standing):
         return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {is_}"
     misconception = standing.verdict.misconception
     if standing.verdict.core:
-        return FAILED, "right for the lecture" + (
-            f", but: {misconception}" if misconception else ", but not in every case"
-        )
+        return FAILED, f"right for the lecture, but{f': {misconception}' if misconception else ' not in every case'}"
     return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
 
 
@@ -373,9 +367,8 @@ def state(standing):
 
 def add_choice(parser):
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--only", nargs="+", metavar="NAME", help="only these: names, or numbers of notebooks (--only 02,03,softmax)"
-    )
+    help_text = "only these: names, or numbers of notebooks (--only 02,03,softmax)"
+    which.add_argument("--only", nargs="+", metavar="NAME", help=help_text)
     which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
 
 

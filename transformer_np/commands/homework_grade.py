@@ -27,10 +27,8 @@ A course names the exercises that count and their points. --course-example print
 
 
 def add_grade_parser(subparsers):
-    parser = add_command(
-        subparsers, "grade", run, "transformer-np homework grade submissions --out grades.csv --course course.toml",
-        "grade a folder of submissions: one table, and one report per student",
-    )  # fmt: skip
+    summary = "grade a folder of submissions: one table, and one report per student"
+    parser = add_command(subparsers, "grade", run, "submissions --out grades.csv --course course.toml", summary)
     parser.description += _ABOUT + indent(EXAMPLE, "    ")
     add = parser.add_argument
     add("folder", nargs="?", metavar="FOLDER", help="the submissions: one file or folder per student")
@@ -42,24 +40,18 @@ def add_grade_parser(subparsers):
     help_text = "exercises and their points (default: every exercise, 1 point)"
     add("--course", "--rubric", metavar="FILE.toml", help=help_text)
     add("--course-example", "--rubric-example", action="store_true", help="print an example course and exit")
-    add(
-        "--roster",
-        metavar="FILE.csv",
-        help="the people of the course: a column id, and optionally name, path, submitted, deadline",
-    )
+    help_text = "the people of the course: a column id, and optionally name, path, submitted, deadline"
+    add("--roster", metavar="FILE.csv", help=help_text)
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
-    add(
-        "--seconds", type=number_above_0, default=10.0, metavar="N",
-        help="time limit per exercise, without the time it waits for a processor (default: 10 s)",
-    )  # fmt: skip
-    add(
-        "--total-seconds", type=number_above_0, default=600.0, metavar="N",
-        help="time limit per submission, all exercises together (default: 600 s)",
-    )  # fmt: skip
-    add("--memory", type=number_above_0, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
+    for name, default, unit, text in (
+        ("--seconds", 10.0, "N", "time limit per exercise, without the time it waits for a processor (default: 10 s)"),
+        ("--total-seconds", 600.0, "N", "time limit per submission, all exercises together (default: 600 s)"),
+        ("--memory", 2.0, "GiB", "memory limit per submission (default: 2)"),
+    ):
+        add(name, type=number_above_0, default=default, metavar=unit, help=text)
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="submissions graded in parallel (default: auto, one per core)",

@@ -110,14 +110,8 @@ class HomeworkItem(pytest.Item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = [
-        (report, state)
-        for group in terminalreporter.stats.values()
-        for report in group
-        if getattr(report, "when", "") == "call"
-        for key, state in report.user_properties
-        if key == _KEY
-    ]
+    calls = [one for group in terminalreporter.stats.values() for one in group if getattr(one, "when", "") == "call"]
+    reports = [(report, state) for report in calls for key, state in report.user_properties if key == _KEY]
     if not reports:
         return
     states = [state for _, state in reports]

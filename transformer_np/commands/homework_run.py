@@ -31,9 +31,7 @@ def run_training(args):
             print(f"{standing.exercise.name} is not right ({state(standing)[1]}), but it is used.")
     print(f"Trains a translator with one block per stack for {args.steps} steps, twice from the same seed:")
     print("with the library's functions, then with yours. Losses are in nats per token.")
-    in_both = [
-        standing.exercise.name for standing in standings if standing.passed and standing.exercise.name == "dropout"
-    ]
+    in_both = ["dropout"] if any(one.passed and one.exercise.name == "dropout" for one in standings) else []
     if in_both:
         print("Both use your dropout: it is right, but may draw different random numbers from the library's.")
     print()
@@ -63,11 +61,8 @@ def run_training(args):
 
 
 def _show_outcome(curves):
-    part_at = curves.part_at
-    if part_at is None:
-        print("The losses are equal up to rounding.")
-    else:
-        print(f"The losses differ from step {part_at} on.")
+    apart = "are equal up to rounding" if curves.part_at is None else f"differ from step {curves.part_at} on"
+    print(f"The losses {apart}.")
     used = [f"{name} ({times:,})" for name, times in curves.calls.items() if times]
     unused = [name for name, times in curves.calls.items() if not times]
     for what, names in (

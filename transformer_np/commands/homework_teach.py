@@ -7,19 +7,13 @@ from .homework_check import add_choice, counted, names_of
 
 
 def add_teaching_parsers(subparsers):
-    new = add_command(
-        subparsers, "new", run_new, "transformer-np homework new scaled --in my_exercises",
-        "write a file with a small exercise that works, for you to change",
-    )  # fmt: skip
+    summary = "write a file with a small exercise that works, for you to change"
+    new = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
     new.add_argument("name", metavar="NAME", help="the function that students write")
-    new.add_argument(
-        "--in", dest="folder", required=True, metavar="DIR", help="folder for the file; created if necessary"
-    )
+    folder = "folder for the file; created if necessary"
+    new.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
 
-    verify = add_command(
-        subparsers, "verify", run_verify, "transformer-np homework verify my_exercises",
-        "report the problems of your own exercises",
-    )  # fmt: skip
+    verify = add_command(subparsers, "verify", run_verify, "my_exercises", "report the problems of your own exercises")
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
     verify.add_argument("--only", nargs="+", metavar="NAME", help="verify only these exercises (default: all)")
     verify.add_argument(
@@ -27,10 +21,8 @@ def add_teaching_parsers(subparsers):
         help="for an answer, or for one mistake (default: 10)",
     )  # fmt: skip
 
-    export = add_command(
-        subparsers, "export", run_export, "transformer-np homework export source/attention --for nbgrader --only 02",
-        "write a notebook with exercises and their tests for nbgrader or Otter",
-    )  # fmt: skip
+    summary = "write a notebook with exercises and their tests for nbgrader or Otter"
+    export = add_command(subparsers, "export", run_export, "source/attention --for nbgrader --only 02", summary)
     export.add_argument("folder", metavar="FOLDER", help="folder for homework.ipynb; created if necessary")
     export.add_argument(
         "--for", dest="grader", required=True, choices=("nbgrader", "otter"),
@@ -42,10 +34,8 @@ def add_teaching_parsers(subparsers):
     )  # fmt: skip
     add_choice(export)
 
-    page = add_command(
-        subparsers, "page", run_page, "transformer-np homework page --out page",
-        "write the homework as a web page that needs no installed Python",
-    )  # fmt: skip
+    summary = "write the homework as a web page that needs no installed Python"
+    page = add_command(subparsers, "page", run_page, "--out page", summary)
     page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
     page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
     page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")

@@ -8,7 +8,7 @@ LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator 
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "lecture", run, "transformer-np lecture --figures pictures")
+    parser = add_command(subparsers, "lecture", run, "--figures pictures")
     add = parser.add_argument
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
     add("--statements", metavar="FILE", help="also check the statements of a document of yours, a TOML file")
@@ -47,10 +47,8 @@ def run(args):
         trained, more = _train_and_draw(out, Path(args.figures or out / "figures"), not args.quiet)
         passed &= trained
         lines += more
-    lines.append(
-        f"{time.perf_counter() - started:.0f} s in all" + ("" if passed else "; SOMETHING IS WRONG, see above")
-    )
-    print(_heading("Summary"), *lines, sep="\n")
+    but = "" if passed else "; SOMETHING IS WRONG, see above"
+    print(_heading("Summary"), *lines, f"{time.perf_counter() - started:.0f} s in all{but}", sep="\n")
     return 0 if passed else 1
 
 
@@ -106,11 +104,9 @@ def _train_and_draw(out, figures, progress):
     draw("cross_attention_head", plots.attention(weights[layer, head], queries, keys, title))
 
     right = translation == LECTURE_TRANSLATION
-    lines = [
-        f"translator: {exact_match:.1%} of unseen sentences exactly right, including the lecture's: "
-        f"{'yes' if right else 'NO'}; saved in {out}",
-        f"pictures: {', '.join(path.name for path in drawn)} in {figures}",
-    ]
+    learned = f"{exact_match:.1%} of unseen sentences exactly right, including the lecture's"
+    lines = [f"translator: {learned}: {'yes' if right else 'NO'}; saved in {out}"]
+    lines.append(f"pictures: {', '.join(path.name for path in drawn)} in {figures}")
     return right and exact_match >= LEAST_EXACT_MATCH, lines
 
 

@@ -2,7 +2,7 @@ from . import add_command
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "merge", run, "transformer-np merge --model runs/play --out my-play")
+    parser = add_command(subparsers, "merge", run, "--model runs/play --out my-play")
     add = parser.add_argument
     add("--model", metavar="DIR", required=True, help="folder of the run")
     add("--out", metavar="DIR", required=True, help="folder for the merged model")

@@ -4,9 +4,7 @@ from . import add_command, add_json, add_vectors, check_writable, given_vectors,
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "neighbours", run, "transformer-np neighbours list integer --analogy list lists tuple"
-    )
+    parser = add_command(subparsers, "neighbours", run, "list integer --analogy list lists tuple")
     add = parser.add_argument
     add("word", nargs="*", metavar="WORD", help="words to find the neighbours of")
     add("--analogy", nargs=3, metavar=("A", "B", "C"), help="find the word that is to C as B is to A: man king woman")

@@ -5,24 +5,20 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from . import add_command, check_picture
+from . import COMMANDS, add_command, check_picture
 from .pictures import PICTURES, attention, models, parts, positions, predictions  # noqa: F401 (each adds its own)
 
 
 def add_parser(subparsers):
-    parser = subparsers.add_parser(
-        "plot", help="draw a picture", description="Draw a picture.", epilog="example: transformer-np plot pe -o pe.png"
-    )
+    example = "example: transformer-np plot pe -o pe.png"
+    parser = subparsers.add_parser("plot", help=COMMANDS["plot"], description="Draw a picture.", epilog=example)
     pictures = parser.add_subparsers(metavar="PICTURE", required=True)
     for name, summary, example, flags, draw in PICTURES:
-        sub = add_command(pictures, name, run, f"transformer-np plot {name} {example} -o {name}.png", summary)
+        sub = add_command(pictures, name, run, f"{example} -o {name}.png", summary)
         sub.set_defaults(draw=draw, name=name)
         sub.add_argument("-o", "--out", metavar="FILE", help="the picture: .png, .svg or .pdf (default: it is opened)")
-        sub.add_argument(
-            "--slide",
-            metavar="TITLE",
-            help="a slide of 16:9 with this title in large type; of several products one slide each",
-        )
+        help_text = "a slide of 16:9 with this title in large type; of several products one slide each"
+        sub.add_argument("--slide", metavar="TITLE", help=help_text)
         for add in flags:
             add(sub)
 
@@ -30,7 +26,9 @@ def add_parser(subparsers):
 def run(args):
     if args.out is not None:
         check_picture("-o", args.out)
-    drawn = args.draw(args)
+    from .. import plots
+
+    drawn = args.draw(args, plots)
     out = Path(args.out or Path(tempfile.mkdtemp(prefix="transformer-np-"), f"{args.name}.png"))
     figures = drawn if isinstance(drawn, list) else [drawn]
     files = [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(figures) + 1)] if len(figures) > 1 else [out]

@@ -14,11 +14,11 @@ WIDGETS = ["comm", "ipywidgets", "jupyterlab-widgets", "widgetsnbextension"]  # 
 HELP = "pydoc-data"  # the text of Python's help, on which notebooks train; some Pyodides lack it
 STARTED = ["micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython"]  # with the kernel
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
-KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+KERNEL, KERNEL_PACKAGE = "@jupyterlite/pyodide-kernel-extension:kernel", "jupyterlite-pyodide-kernel"
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "site", run, "transformer-np site --out site")
+    parser = add_command(subparsers, "site", run, "--out site")
     parser.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder for the site")
     add_pyodide(parser)
 
@@ -60,9 +60,8 @@ def _make(folder, out, settings):
     (contents / "homework.py").write_text(stub_file(all_exercises().values()), "utf-8")
     (contents / FILE).write_text(EMPTY, "utf-8")
     config = {"appName": "transformer_np", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
-    (folder / "jupyter-lite.json").write_text(
-        json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": config}), "utf-8"
-    )
+    settings = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
+    (folder / "jupyter-lite.json").write_text(json.dumps(settings), "utf-8")
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--contents", contents, "--output-dir", out]
     command += ["--apps", "lab", "--apps", "notebooks", "--apps", "tree", "--no-sourcemaps", "--no-libarchive"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -97,10 +96,9 @@ def _python(folder):
     known, wheels = lock["packages"], {"transformer-np": _own_wheel(), **kernel}
     is_new = version >= "3"  # Pyodide's versions are 0.27 … 0.29, then 314; kernels before 314 run in a classic worker
     if folder and is_new != (lock["info"]["python"] >= "3.13"):
-        raise ValueError(
-            f"the installed jupyterlite-pyodide-kernel needs Pyodide {version}, but {folder} has Python "
-            f"{lock['info']['python']}: name another folder, or install another version of jupyterlite-pyodide-kernel"
-        )
+        has = f"{folder} has Python {lock['info']['python']}"
+        how = f"name another folder, or install another version of {KERNEL_PACKAGE}"
+        raise ValueError(f"the installed {KERNEL_PACKAGE} needs Pyodide {version}, but {has}: {how}")
     wheels |= {name: installed_wheel(name) for name in ("tqdm", *WIDGETS) if name not in wheels and name not in known}
     if HELP not in known:
         wheels[HELP] = _help_of_python()
@@ -148,7 +146,7 @@ def _kernel():
     """({name: (file, bytes)} of the wheels that JupyterLite's kernel brings, the Pyodide for which it was made)."""
     from importlib.metadata import files
 
-    wheels = [file for file in files("jupyterlite-pyodide-kernel") if file.match("pypi/*.whl")]
+    wheels = [file for file in files(KERNEL_PACKAGE) if file.match("pypi/*.whl")]
     found = sorted(Path(file.locate()) for file in wheels)
     newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
     version = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION

@@ -7,18 +7,12 @@ from . import add_command, quoted
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "start", run, "transformer-np start work")
+    parser = add_command(subparsers, "start", run, "work")
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
-    parser.add_argument(
-        "--teacher",
-        action="store_true",
-        help="keep the solutions in the notebooks, and cut them into slides for `jupyter nbconvert --to slides`",
-    )
-    parser.add_argument(
-        "--path",
-        choices=("lecture", "lab"),
-        help="only the sections for one lecture of 90 minutes, or for four lab sessions of 90 minutes, in their order",
-    )
+    help_text = "keep the solutions in the notebooks, and cut them into slides for `jupyter nbconvert --to slides`"
+    parser.add_argument("--teacher", action="store_true", help=help_text)
+    path = "only the sections for one lecture of 90 minutes, or for four lab sessions of 90 minutes, in their order"
+    parser.add_argument("--path", choices=("lecture", "lab"), help=path)
 
 
 def run(args):
@@ -31,9 +25,8 @@ def run(args):
     folder, notebooks, exercises = Path(args.folder), texts(), all_exercises()
     _check_free(folder)
     if not notebooks:
-        raise FileNotFoundError(
-            "this installation has no notebooks: install the package from a wheel or a working copy"
-        )
+        what = "this installation has no notebooks: install the package from a wheel or a working copy"
+        raise FileNotFoundError(what)
     cells_of = teachers_cells if args.teacher else students_cells
     parts = path_notebooks(args.path, cells_of, exercises) if args.path else ()
     if parts:

@@ -1,10 +1,8 @@
-import sys
-
-from . import Unseen, add_command, add_json, add_model, for_each_text, print_json
+from . import Unseen, add_command, add_json, add_model, for_each_text, print_json, say
 
 
 def add_parser(subparsers):
-    parser = add_command(subparsers, "t5", run, 'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"')
+    parser = add_command(subparsers, "t5", run, '"date: 24 March 2019" "sentiment: not bad at all"')
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(
@@ -19,31 +17,26 @@ def add_parser(subparsers):
 
 def run(args):
     from ..data.spans import SENTINEL
-    from ..tasks import runs
-    from ..tasks.t5 import KIND, TextToText
+    from ..tasks import load_trained
+    from ..tasks.t5 import TextToText
 
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
-    if args.pretrained:
-        answers = TextToText.from_pretrained(args.pretrained)
-    else:
-        answers = TextToText.load(args.model or runs.newest_run(KIND))
+    pretrained = args.pretrained
+    answers = TextToText.from_pretrained(pretrained) if pretrained else load_trained(args.model, "t5")
     if answers.not_applied:
-        print(f"not applied here, from generation_config.json: {', '.join(answers.not_applied)}", file=sys.stderr)
-
+        say(f"not applied here, from generation_config.json: {', '.join(answers.not_applied)}")
     unseen = Unseen(answers, answers.tokenizer.tokenizer, quiet=args.json)
 
     def use(text):
         new = unseen(SENTINEL.sub(" ", text))
         length, known = answers.encode(text).shape[1], answers.knows(text)
         if not known and not args.json:
-            print(
-                f"the text belongs to no task that the model has learned; it has learned: {', '.join(answers.learned)}",
-                file=sys.stderr,
-            )
+            learned = ", ".join(answers.learned)
+            say(f"the text belongs to no task that the model has learned; it has learned: {learned}")
         if answers.longest is not None and length > answers.longest:
             where = "those that config.json names are" if answers.pretrained else "the training texts had"
-            print(f"the text has {length} tokens, but {where} at most {answers.longest}", file=sys.stderr)
+            say(f"the text has {length} tokens, but {where} at most {answers.longest}")
         answer = answers.answer(text, args.beam, args.length_penalty, args.max_len)
         if args.json:
             print_json({"text": text, "answer": answer, "known": known, "unseen": new["unseen"]})

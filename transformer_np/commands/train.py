@@ -1,10 +1,8 @@
-import shlex
-import sys
 from dataclasses import fields
 from typing import get_args
 
 from ..tasks import TASKS, task_of
-from . import add_command, add_quiet, number_above_0, number_of_workers, positive_number
+from . import add_command, add_quiet, number_above_0, number_of_workers, positive_number, quoted, say
 
 
 def add_parser(subparsers, only=None):
@@ -31,30 +29,25 @@ def _add_kind(kinds, kind, summary):
     add_quiet(parser)
     add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
-        "--workers",
-        type=number_of_workers,
-        metavar="N|auto",
+        "--workers", type=number_of_workers, metavar="N|auto",
         help="processes that share each step; auto: one per core if that makes a few measured steps faster; 1: the "
         "same numbers to the last bit in every run (default: auto; with --resume as before; with mpiexec all that it "
         "started)",
-    )
+    )  # fmt: skip
     add(
         "--validate-every", type=positive_number, metavar="N",
         help="steps between validations (default: a tenth of all steps, at least 100; with --resume as before)",
     )  # fmt: skip
     add(
-        "--save-every",
-        type=float,
-        metavar="SECONDS",
+        "--save-every", type=float, metavar="SECONDS",
         help="seconds between saves of the run; it is also saved at the end and at Ctrl-C "
         f"(default: {SAVE_SECONDS:.0f}; with --resume as before)",
-    )
+    )  # fmt: skip
     add(
-        "--keep",
-        choices=("best", "last"),
+        "--keep", choices=("best", "last"),
         help="the weights to use: those of the step with the lowest validation loss, or of the last step "
         "(default: best; with --resume as before)",
-    )
+    )  # fmt: skip
     add(
         "--constant-lr", type=number_above_0, metavar="X",
         help="with --resume: this learning rate from now on (default: the schedule goes on, and --steps stretches it)",
@@ -90,7 +83,7 @@ def run(args):
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
         options, folder, resume=args.resume, progress=not args.quiet,
-        report=None if args.quiet else lambda line: print(line, file=sys.stderr), workers=workers,
+        report=None if args.quiet else say, workers=workers,
         validate_every=args.validate_every, save_seconds=args.save_every, keep=args.keep,
         constant_lr=args.constant_lr,
     )  # fmt: skip
@@ -98,8 +91,8 @@ def run(args):
     if not trainer.leads:
         return 0
     if trainer.interrupted:
-        print(f"interrupted after step {trainer.step}; everything is saved. Continue with", file=sys.stderr)
-        print(f"  transformer-np train {task.kind} --out {shlex.quote(str(folder))} --resume", file=sys.stderr)
+        say(f"interrupted after step {trainer.step}; everything is saved. Continue with")
+        say(f"  transformer-np train {task.kind} --out {quoted(folder)} --resume")
         return 130
     print(f"steps {trainer.step}")
     print(f"wall time {trainer.history.seconds:.1f} s")
@@ -112,5 +105,5 @@ def run(args):
         print(f"{what} {share:.1%}")
     print(f"saved in {folder}", flush=True)
     for line in [] if args.quiet else trained.advice:
-        print("advice:", line, file=sys.stderr)
+        say(f"advice: {line}")
     return 0

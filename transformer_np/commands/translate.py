@@ -1,28 +1,21 @@
-import sys
-
-from . import Unseen, add_command, add_json, for_each_text, print_json
+from . import Unseen, add_command, add_json, for_each_text, print_json, say
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers, "translate", run, 'transformer-np translate --show-steps "Lucas will travel in December"'
-    )
+    parser = add_command(subparsers, "translate", run, '--show-steps "Lucas will travel in December"')
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes (default: the lines of standard input)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
-    add(
-        "--show-steps",
-        action="store_true",
-        help="print the token, its log-probability and the runners-up of each time step",
-    )
+    help_text = "print the token, its log-probability and the runners-up of each time step"
+    add("--show-steps", action="store_true", help=help_text)
     add_json(parser, "one line per sentence, with its translation, and its unknown and unseen words,")
 
 
 def run(args):
-    from ..tasks import runs
-    from ..tasks.translation import KIND, Translator, format_steps
+    from ..tasks import load_trained
+    from ..tasks.translation import format_steps
 
     if args.show_steps and args.beam != 1:
         raise ValueError("--show-steps works only with greedy decoding: leave out --beam")
@@ -30,19 +23,15 @@ def run(args):
         raise ValueError("--show-steps and --json exclude each other: leave out one")
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
-    translator = Translator.load(args.model or runs.newest_run(KIND))
-
+    translator = load_trained(args.model, "translate")
     unseen = Unseen(translator, translator.src_tokenizer, quiet=args.json)
 
     def use(sentence):
         new = unseen(sentence)
         length = translator.encode(sentence).shape[1]
         if translator.longest is not None and length > translator.longest and not args.json:
-            print(
-                f"the sentence has {length} tokens, but those in training had at most {translator.longest}: "
-                "expect mistakes",
-                file=sys.stderr,
-            )
+            most = f"those in training had at most {translator.longest}: expect mistakes"
+            say(f"the sentence has {length} tokens, but {most}")
         if args.show_steps:
             print("\n".join(format_steps(sentence, translator)))
         translation = translator.translate(sentence, args.beam, args.length_penalty)

@@ -176,11 +176,8 @@ class Seq2SeqBatches:
     def _make(self, chosen):
         pairs = [self.pairs[i] for i in chosen]
         shifted = [shift_right(tgt, self.bos_id, self.eos_id) for _, tgt in pairs]
-        return Seq2SeqBatch(
-            src=pad_batch([src for src, _ in pairs], self.pad_id),
-            tgt_in=pad_batch([tgt_in for tgt_in, _ in shifted], self.pad_id),
-            tgt_out=pad_batch([tgt_out for _, tgt_out in shifted], self.pad_id),
-        )
+        sides = [src for src, _ in pairs], *zip(*shifted, strict=True)
+        return Seq2SeqBatch(*(pad_batch(side, self.pad_id) for side in sides))
 
 
 def _lengths(pairs):

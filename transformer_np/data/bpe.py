@@ -51,10 +51,8 @@ class BPETokenizer(Tokenizer):
                 raise ValueError(f"merges spells a token of more than {LONGEST_TOKEN} bytes, longer than any piece")
         self._merged = {tuple(pair): FIRST_MERGE + i for i, pair in enumerate(self.merges)}
         self._known = {}  # piece -> its ids
-        self.vocabulary = [  # as printable text: bytes that are not a whole character appear as "\\xe2"
-            *SPECIAL_TOKENS,
-            *(token.decode("utf-8", "backslashreplace") for token in self.spelled[FIRST_BYTE:]),
-        ]
+        printable = (token.decode("utf-8", "backslashreplace") for token in self.spelled[FIRST_BYTE:])
+        self.vocabulary = [*SPECIAL_TOKENS, *printable]  # bytes that are not a whole character appear as "\\xe2"
 
     @staticmethod
     def cut(text):

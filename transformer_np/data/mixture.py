@@ -24,12 +24,10 @@ class MixedBatches:
     def batch(self, step):
         """The batch of a training step, counted from 0: the rows of all parts, in order."""
         batches = [part.batch(step) for part in self.parts]
-        return Seq2SeqBatch(
-            *(self._stacked([getattr(b, name) for b in batches]) for name in ("src", "tgt_in", "tgt_out"))
-        )
+        columns = zip(*((batch.src, batch.tgt_in, batch.tgt_out) for batch in batches), strict=True)
+        return Seq2SeqBatch(*map(self._stacked, columns))
 
     def _stacked(self, arrays):
         width = max(array.shape[1] for array in arrays)
-        return np.concatenate(
-            [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=self.pad_id) for a in arrays]
-        )
+        padded = [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=self.pad_id) for a in arrays]
+        return np.concatenate(padded)

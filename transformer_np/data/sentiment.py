@@ -55,9 +55,8 @@ def _clauses(label, things):
         for number, forms in enumerate((("is", "was"), ("are", "were")))
         for thing, be, predicate in product(things[number], forms, _predicates(label))
     ]
-    return being, [
-        (frame.format(x=thing), thing) for thing, frame in product((*things[0], *things[1]), _words()[label]["verbal"])
-    ]
+    doing = product((*things[0], *things[1]), _words()[label]["verbal"])
+    return being, [(frame.format(x=thing), thing) for thing, frame in doing]
 
 
 def _short(label):
@@ -127,16 +126,12 @@ def read_labelled(path):
     rows = read_columns(path, ("label", "text"), "a label, a tab and a text", "labelled texts", tabs=1)
     labels, texts = Counter(label for label, _ in rows), {text for _, text in rows}
     if len(texts) < len(labels):
-        raise ValueError(
-            f"{path}: the first column has {len(labels)} different entries and the second {len(texts)}, but the label "
-            "comes first, then a tab and the text: swap the columns"
-        )
+        found = f"the first column has {len(labels)} different entries and the second {len(texts)}"
+        raise ValueError(f"{path}: {found}, but the label comes first, then a tab and the text: swap the columns")
     (label, text), *others = rows
     if labels[label] == 1 < len(others) and min(labels[other] for other, _ in others) > 1 and _is_name(label, text):
-        raise ValueError(
-            f"{path}, line 1: no other line has the label {label!r}, so this seems to be a row with the names of the "
-            "columns: delete it, or add more texts with this label"
-        )
+        why = f"no other line has the label {label!r}, so this seems to be a row with the names of the columns"
+        raise ValueError(f"{path}, line 1: {why}: delete it, or add more texts with this label")
     return [(text, label) for label, text in rows]
 
 
@@ -154,10 +149,8 @@ def labels_of(split):
     for part in ("validation", "test"):
         unseen = sorted({label for _, label in getattr(split, part)} - set(labels))
         if unseen:
-            raise ValueError(
-                f"the {part} part has labels that no training text has: {', '.join(map(repr, unseen))}; "
-                "add more texts of each label"
-            )
+            shown = f"{', '.join(map(repr, unseen))}; add more texts of each label"
+            raise ValueError(f"the {part} part has labels that no training text has: {shown}")
     if len(labels) < 2:
         raise ValueError(f"all training texts have the label {labels[0]!r}: a classifier needs at least two labels")
     return labels

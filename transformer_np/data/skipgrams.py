@@ -45,10 +45,8 @@ class SkipGrams:
         self.vocab_size = vocab_size
         self.ids = self._known(ids)
         if len(self.ids) <= window:
-            raise ValueError(
-                f"the text has {len(self.ids)} words that are in the vocabulary, but a word and a window of {window} "
-                f"need {window + 1}: pass a longer text or a smaller window"
-            )
+            needed = f"a word and a window of {window} need {window + 1}: pass a longer text or a smaller window"
+            raise ValueError(f"the text has {len(self.ids)} words that are in the vocabulary, but {needed}")
         self.counts = np.bincount(self.ids, minlength=vocab_size)  # (V,)
         if np.count_nonzero(self.counts) == 1:
             raise ValueError("the text repeats a single word of the vocabulary: at least two words are needed")

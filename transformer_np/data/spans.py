@@ -130,10 +130,8 @@ class SentinelTokenizer:
         ids, done = [], 0
         for found in SENTINEL.finditer(text):
             number = int(found[1])
-            if number >= len(self.sentinels):
-                raise ValueError(
-                    f"there is no {found[0]}: the model has {len(self.sentinels)} sentinels, numbered from 0"
-                )
+            if number >= (count := len(self.sentinels)):
+                raise ValueError(f"there is no {found[0]}: the model has {count} sentinels, numbered from 0")
             ids += [*self.tokenizer.encode(text[done : found.start()]), self.sentinels[number]]
             done = found.end()
         return ids + self.tokenizer.encode(text[done:])
@@ -169,9 +167,8 @@ class SpanBatches:
         check_all_at_least(0, seed=seed, bos_id=bos_id, eos_id=eos_id)
         self.ids = as_text_ids(ids).astype(np.intp, copy=False)
         if len(self.ids) < block_size:
-            raise ValueError(
-                f"the text has {len(self.ids)} tokens, a block {block_size}: pass a longer text or a smaller block_size"
-            )
+            sizes = f"the text has {len(self.ids)} tokens, a block {block_size}"
+            raise ValueError(f"{sizes}: pass a longer text or a smaller block_size")
         self.sentinels, self.block_size, self.batch_size, self.seed = list(sentinels), block_size, batch_size, seed
         self.bos_id, self.eos_id = bos_id, eos_id
         self._corrupted([0], 0)  # raises the error for too few sentinels now
@@ -194,6 +191,5 @@ class SpanBatches:
         windows = [self.ids[start : start + self.block_size] for start in starts]
         sources, targets = zip(*(corrupt_spans(window, self.sentinels, rng) for window in windows), strict=True)
         tgt_in, tgt_out = zip(*(shift_right(target, self.bos_id, self.eos_id) for target in targets), strict=True)
-        return Seq2SeqBatch(
-            *(pad_batch(rows) for rows in ([[*source, self.eos_id] for source in sources], tgt_in, tgt_out))
-        )
+        sources = [[*source, self.eos_id] for source in sources]
+        return Seq2SeqBatch(*map(pad_batch, (sources, tgt_in, tgt_out)))

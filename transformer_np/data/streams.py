@@ -42,10 +42,9 @@ class TextStreams:
         ids = as_text_ids(ids)
         length = (len(ids) - 1) // batch_size
         if length < segment_len:
-            raise ValueError(
-                f"the text has {len(ids)} tokens, but {batch_size} streams with one segment of {segment_len} each, "
-                f"and the token after them, need {batch_size * segment_len + 1}: pass a longer text or smaller sizes"
-            )
+            streams = f"{batch_size} streams with one segment of {segment_len} each, and the token after them"
+            needed = f"{streams}, need {batch_size * segment_len + 1}: pass a longer text or smaller sizes"
+            raise ValueError(f"the text has {len(ids)} tokens, but {needed}")
         used = batch_size * length
         self.segment_len, self.batch_size = segment_len, batch_size
         self._ids, self._targets = (part.reshape(batch_size, length) for part in (ids[:used], ids[1 : used + 1]))

@@ -90,10 +90,9 @@ class TextBatches:
         check_at_least("seed", seed, 0)
         self.block_size, self.batch_size, self.seed = block_size, batch_size, seed
         if len(self.ids) <= block_size:
-            raise ValueError(
-                f"the training text has {len(self.ids)} tokens, but a block of {block_size} and the token after "
-                f"it need {block_size + 1}: pass a longer text or a smaller block_size"
-            )
+            needed = f"a block of {block_size} and the token after it need {block_size + 1}"
+            text = f"the training text has {len(self.ids)} tokens"
+            raise ValueError(f"{text}, but {needed}: pass a longer text or a smaller block_size")
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
@@ -137,8 +136,7 @@ def validation_batches(ids, block_size, batch_size):
         tokens = ids[begin : begin + size + 1].astype(np.intp)
         return TextBatch(tokens[:-1].reshape(shape), tokens[1:].reshape(shape))
 
-    starts = [*range(0, full, batch_size), *([full] if rest else [])]
-    return Lazy(batch, starts)
+    return Lazy(batch, [*range(0, full, batch_size), *([full] if rest else [])])
 
 
 def _checked(ids, block_size, batch_size):

@@ -176,7 +176,7 @@ class WordTokenizer(Tokenizer):
     def cut(text):
         pieces, opened, quoted = [], True, False  # opened: the next piece follows without a space
         gap, end = JOINED, 0  # the gap before the last piece, and where that piece ends
-        for found in _word_or_mark().finditer(text):
+        for found in _word_or_mark("[^\\W_]").finditer(text):
             piece, before, gap = found.group(), gap, " " if found.start() > end else JOINED
             opens, closes = _sides(piece, "", quoted)
             if pieces and gap != _usual_gap(opened, closes):
@@ -228,7 +228,7 @@ class PlainWordTokenizer(Tokenizer):
 
     @staticmethod
     def cut(text):
-        return [piece for piece in _word_with_underscores().findall(text) if piece.strip("_")]
+        return [piece for piece in _word_or_mark("\\w").findall(text) if piece.strip("_")]  # "" for a mark
 
     @staticmethod
     def join(pieces):
@@ -263,24 +263,15 @@ def _parts(piece):
 
 
 @cache  # compiled on first use, because it looks at every Unicode character
-def _word_or_mark():
-    """A word, which is the group 1, or any single character that is not white space."""
-    return re.compile("(" + _word("[^\\W_]") + ")|\\S")
+def _word_or_mark(letter):
+    """The pattern of a word, which is the group 1, or any single character that is not white space.
 
-
-@cache
-def _word_with_underscores():
-    return re.compile(_word("\\w"))
-
-
-def _word(letter):
-    """The pattern of a word, given the pattern of a letter.
-
-    `\\w` has the letters and digits of all scripts but not their combining signs, such as the vowels of Hindi.
+    letter: the pattern of a letter. `\\w` has the letters and digits of all scripts but not their combining signs, such
+        as the vowels of Hindi
     """
     combining = "".join(c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] == "M")
     letters = f"(?:{letter}|[{combining}\u200c\u200d])+"  # and the two joiners, which Persian spelling uses
-    return f"{letters}(?:[-‐'’]{letters})*"
+    return re.compile(f"({letters}(?:[-‐'’]{letters})*)|\\S")
 
 
 def _nfc(text):

@@ -92,19 +92,16 @@ def _header(path, data):
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         numbers = parts[1:-1]  # the last may be cut off
         more = "; GloVe files have no header: add one" if numbers and all(map(_is_number, numbers)) else ""
-        raise ValueError(
-            f"{path}, line 1: expected the header, the number of words and the dimension of their vectors, "
-            f"got {_shown(line)}{more}"
-        )
+        header = "the header, the number of words and the dimension of their vectors"
+        raise ValueError(f"{path}, line 1: expected {header}, got {_shown(line)}{more}")
     V, D = map(int, parts)
     if not V or not D:
         raise ValueError(f"{path}, line 1: the header says {V} words of {D} dimensions; both must be at least 1")
     least = V * (2 * D + 1)  # bytes: the shortest row is a line of one letter and D digits
     if least > len(data):
-        raise ValueError(
-            f"{path}, line 1: the header says {V} words of {D} dimensions, which need at least {least:,} bytes, but "
-            f"the file has {len(data):,}: it is cut off, or the header is wrong"
-        )
+        says = f"the header says {V} words of {D} dimensions, which need at least {least:,} bytes"
+        has = f"the file has {len(data):,}: it is cut off, or the header is wrong"
+        raise ValueError(f"{path}, line 1: {says}, but {has}")
     data.seek(data.find(b"\n") + 1)
     return V, D
 
@@ -160,16 +157,14 @@ def _binary_rows(path, data, V, D):
         place = f"{path}, word {number} at byte {position}"
         end = data.find(b" ", position)
         if end < 0 or end + 1 + size > len(data):
-            raise ValueError(
-                f"{place}: the file ends within this word, but the header says {V} words of {D} dimensions"
-            )
+            says = f"the header says {V} words of {D} dimensions"
+            raise ValueError(f"{place}: the file ends within this word, but {says}")
         word = _decoded(data[position:end], f"{place} (is the dimension in the header, {D}, right?)")
         position = end + 1 + size
         yield place, word, np.frombuffer(data[end + 1 : position], "<f4")
     if rest := data[position:].strip(b"\r\n"):
-        raise ValueError(
-            f"{path}, byte {position}: {len(rest)} bytes too many, the header says {V} words of {D} numbers"
-        )
+        says = f"the header says {V} words of {D} numbers"
+        raise ValueError(f"{path}, byte {position}: {len(rest)} bytes too many, {says}")
 
 
 def _decoded(word, place):

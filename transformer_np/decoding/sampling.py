@@ -4,17 +4,8 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import (
-    MOST,
-    as_float_array,
-    as_ids,
-    as_rng,
-    as_text_ids,
-    check_at_least,
-    check_flag,
-    check_kind,
-    check_number,
-)
+from ..support import checks
+from ..support.checks import as_float_array, as_ids, check_at_least, check_flag, check_kind, check_number
 from ..support.memory import check_memory
 from .cache import DecoderCache
 from .scores import Excluding, exclude, finite
@@ -104,11 +95,11 @@ def generate_steps(
     first step for an empty or too long prompt, ids out of range, and options out of range.
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
-    check_at_least("pad_id", pad_id, -MOST)
+    check_at_least("pad_id", pad_id, -checks.MOST)
     check_flag("use_cache", use_cache)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
     check_kind("model", model, (Module, Excluding))
-    config, rng, stop_ids = model.config, as_rng(rng), as_text_ids(list(stop_ids), "stop_ids")
+    config, rng, stop_ids = model.config, checks.as_rng(rng), checks.as_text_ids(list(stop_ids), "stop_ids")
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
         raise ValueError("prompt is empty: it must have at least one row")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..module import Module
-from ..support.checks import as_ids, check_at_least, check_flag, check_kind, check_number
+from ..support.checks import as_rows, check_at_least, check_flag, check_kind, check_number
 from ..support.memory import check_memory
 from .cache import DecoderCache
 from .scores import Excluding, exclude, finite, log_softmax
@@ -154,7 +154,4 @@ def _check(model, src, max_len):
     check_at_least("max_len", max_len, 1)
     if max_len > model.config.max_len:
         raise ValueError(f"max_len is {max_len}, more than the model's max_len = {model.config.max_len}")
-    src = as_ids(src, model.config.src_vocab_size, "src")
-    if src.ndim != 2:
-        raise ValueError(f"src must have the axes (batch, length), got shape {src.shape}")
-    return src
+    return as_rows(src, model.config.src_vocab_size, "src")

@@ -97,10 +97,8 @@ def _scaling(scaling):
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < float("inf"):
             raise ValueError(f"{name} of the rope_type {kind!r} must be a positive number, got {number!r}")
     if kind == "llama3" and scaling["high_freq_factor"] <= scaling["low_freq_factor"]:
-        raise ValueError(
-            f"high_freq_factor must be more than low_freq_factor = {scaling['low_freq_factor']}, "
-            f"got {scaling['high_freq_factor']}"
-        )
+        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        raise ValueError(f"high_freq_factor must be more than low_freq_factor = {low}, got {high}")
     return kind, *(scaling[name] for name in SCALINGS[kind])
 
 
@@ -129,10 +127,8 @@ def _as_positions(positions, T):
     """The positions as float64: the negative of an unsigned integer would wrap around."""
     positions = as_array(positions, "positions")
     if positions.dtype.kind not in "iuf" or positions.shape not in ((), (T,)):
-        raise ValueError(
-            f"positions must be numbers of shape ({T},), one for each row of x; got {positions.dtype} of shape "
-            f"{positions.shape}"
-        )
+        got = f"{positions.dtype} of shape {positions.shape}"
+        raise ValueError(f"positions must be numbers of shape ({T},), one for each row of x; got {got}")
     return positions.astype(np.float64)
 
 

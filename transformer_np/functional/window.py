@@ -53,10 +53,8 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
     """
     cut = _Blocks(q.shape[-2], window, causal)
     if weights.shape[-1] != cut.reach:
-        raise ValueError(
-            f"window_attention_backward: weights must have {cut.reach} columns, as window = {window} "
-            f"{'and causal ' if causal else ''}gives; got shape {weights.shape}"
-        )
+        right = f"{cut.reach} columns, as window = {window} {'and causal ' if causal else ''}gives"
+        raise ValueError(f"window_attention_backward: weights must have {right}; got shape {weights.shape}")
     dout = cut.queries(dout)  # (..., N, C, K_v)
     dv = cut.add_up(cut.unband(weights).swapaxes(-1, -2) @ dout)
     dweights = cut.band(dout @ cut.keys(v).swapaxes(-1, -2))  # (..., T, R)

@@ -24,7 +24,7 @@ def counted(person, grades, records, rubric):
     timed = _in_order(grades, records)
     if late:
         days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
-        timed = [replace(g, days_late=d, factor=late.factor_after(d)) for g, d in zip(timed, days, strict=True)]
+        timed = [replace(g, days_late=d, factor=late.factor(d)) for g, d in zip(timed, days, strict=True)]
     timed = [replace(grade, **said) for grade in timed]
     best = max(timed, key=lambda grade: grade.points(rubric) + grade.extended_points(rubric))
     grade = best if rubric.attempts == "best" else timed[-1]

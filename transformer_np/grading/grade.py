@@ -1,6 +1,6 @@
 """A grade: the verdicts on a submission, the remarks, and the points."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..homework.judging.judge import OUTCOMES, Verdict
@@ -27,13 +27,8 @@ class Result:
     notes: tuple[str, ...] = ()
 
 
-def as_lines(result):
-    """A Result for JSON."""
-    return asdict(result)
-
-
 def result_from(said):
-    """The Result that `as_lines` has made, or None if it is none."""
+    """The Result in a dictionary that JSON has kept, or None if it is none."""
     try:
         crashes = {file: tuple(map(str, crash)) for file, crash in said["not_loaded"].items()}
         texts = [tuple(map(str, said[name])) for name in ("layers", "called", "lost", "notes")]

@@ -4,7 +4,6 @@ The limits are processor time and memory of one verdict, not a clock: they do no
 """
 
 import hashlib
-import importlib.util
 import json
 import os
 import pickle
@@ -14,7 +13,6 @@ import struct
 import subprocess
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from ..homework.answers import Survey, survey
 from ..homework.judging.attempt import RULES, Attempt, changed
@@ -22,7 +20,7 @@ from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
 from .copies import answers_from, answers_in, as_texts
-from .sandbox.bubblewrap import OPTIONS
+from .sandbox.bubblewrap import OPTIONS, packages
 from .sandbox.keeper import Stopped
 from .sandbox.package import ROOT
 from .sandbox.wire import CHANGEABLE, unpack
@@ -80,9 +78,10 @@ class Judge:
         return said
 
     def _start(self):
+        paths = list(dict.fromkeys([*map(os.path.abspath, sys.path), str(ROOT), packages()]))
         with interrupts_blocked():
             self.process = subprocess.Popen(
-                [sys.executable, *OPTIONS, "-c", _CHILD, repr(_paths()), str(own_folder() or "")],
+                [sys.executable, *OPTIONS, "-c", _CHILD, repr(paths), str(own_folder() or "")],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                 env={**os.environ, **dict.fromkeys(THREADS, "1")}, start_new_session=True,
             )  # fmt: skip
@@ -116,11 +115,6 @@ class Judge:
             self.process.stdin.close()
             self.process.stdout.close()
             self.process = None
-
-
-def _paths():
-    numpy = Path(importlib.util.find_spec("numpy").origin).parents[1]
-    return list(dict.fromkeys([*map(os.path.abspath, sys.path), str(ROOT), str(numpy)]))
 
 
 def attempt_of(exercise, case, reply):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..homework.deadline import shown
 from ..homework.judging.about_edit import of_kind
 from ..homework.path import all_exercises
+from ..homework.remarks import how
 from .copies import MEANING, matrix
 
 RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
@@ -116,8 +117,7 @@ def rows_of_report(grade, rubric):
 def explained(grade, rubric):
     """(title, text, sentence below it) of all that went wrong: files that could not be loaded, then the answers."""
     for file, text in grade.not_loaded.items():
-        how = "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
-        yield f"{file} {how}", text, ""
+        yield f"{file} {how(file)}", text, ""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         if not verdict.passed and verdict.outcome != NOT_STARTED:

@@ -18,7 +18,7 @@ from ..homework.answers import source_of
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
 from .copies import answers_from, as_texts
-from .grade import as_lines, result_from
+from .grade import result_from
 from .judges import Judge, NotJudged
 from .people import time_of
 from .sandbox.keeper import Keeper, NotStarted, Stopped
@@ -97,8 +97,7 @@ class Results:
         keeper, judge = self._helpers.get()
         try:
             known, notes = surveyed(files, judge)
-            load = {name: {"pieces": pieces, "skipped": known.skipped[name]} for name, pieces in known.load.items()}
-            tried = tasks and try_submission(files, tasks, self.limits, self.walls, keeper, load)
+            tried = tasks and try_submission(files, tasks, self.limits, self.walls, keeper, known)
             sources = source_of(files, known)
             results = results_of(known, tasks, tried, judge, notes, sources) if tasks else {}
             try:
@@ -109,7 +108,7 @@ class Results:
             self._helpers.put((keeper, judge))
         for name, result in results.items():
             if result.layers:  # otherwise it was not tried: the next run may succeed
-                self.store.found(keys[name], as_lines(result))
+                self.store.found(keys[name], asdict(result))
         self.store.found(texts_key, texts)
         return results
 

@@ -7,10 +7,11 @@ from itertools import zip_longest
 from ..homework.answers import Survey, as_they_are
 from ..homework.judging.crash import Crash
 from ..homework.judging.judge import Verdict
+from ..homework.loading import Definition
 from ..homework.remarks import best, missing, remarks_on
 from .grade import Grade, Result
 from .judges import NotJudged
-from .sandbox.session import DISTURBED, Found
+from .sandbox.session import DISTURBED
 from .sandbox.wire import one_line, plain_text
 
 _SOLUTION = "LibrarySolution"
@@ -49,13 +50,13 @@ def grade_of(student, results, is_empty=False):
         for result in results.values() for file, (kind, text, trace) in result.not_loaded.items()
     }  # fmt: skip
     known = Survey(elsewhere={name: result.elsewhere for name, result in results.items() if result.elsewhere})
-    definitions = {name: [Found(*place) for place in result.found] for name, result in results.items()}
+    definitions = {name: [Definition(*place) for place in result.found] for name, result in results.items()}
     remarks = ["no file could be read"] if is_empty else []
     remarks += map(partial(one_line, most=300), remarks_on(known, crashes, definitions, results))
     return Grade(
         student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
         tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
-        {file: _what(crash) for file, crash in crashes.items()},
+        {file: crash.told for file, crash in crashes.items()},
         graded={name: result.found[0] for name, result in results.items() if result.found},
     )  # fmt: skip
 
@@ -71,7 +72,7 @@ def not_started(name, message):
 
 
 def _verdict(task, known, tried, judge, sources):
-    """(the verdict on the best of an exercise's definitions, the Found: this one and the others)."""
+    """(the verdict on the best of an exercise's Definitions, these: this one and the others)."""
     name, found = task.name, tried.definitions.get(task.name, [])
     begun, said = missing(name, known, tried.not_loaded)
     if name in tried.missing:
@@ -107,10 +108,6 @@ def _verdict_on(task, replies, where, tried, judge, source):
 
 def _crashed(task, message):
     return Verdict(task.name, "crashed", f"{task.name}: crashed. {message}", seed=task.trials.seed)
-
-
-def _what(crash):
-    return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
 def _lost(name, tried):

@@ -48,12 +48,7 @@ def _found(step, exercise, limit):
         except Stopped as stopped:
             return [f"it does not end: {stopped}\n{stopped.trace}".rstrip()]
         except (Exception, SystemExit) as error:  # in a function of the teacher's
-            return [_crashed("it cannot be tried", crash_of(error))]
-
-
-def _crashed(what, crash):
-    """A sentence on a crash in the teacher's code, with its lines."""
-    return f"{what}. {crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
+            return [f"it cannot be tried. {crash_of(error).told}"]
 
 
 def _where(function):
@@ -91,7 +86,7 @@ def _about_cases(exercise, limit):
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            yield _crashed("its cases cannot be drawn", crash_of(error))
+            yield f"its cases cannot be drawn. {crash_of(error).told}"
             return
         if not isinstance(cases, list | tuple) or not cases or not all(isinstance(case, Case) for case in cases):
             yield f"its cases must be a list of Case, at least one{_where(exercise.cases)}"
@@ -134,7 +129,7 @@ def _tried(exercise, limit):
 def _about_running(exercise, limit):
     for case, where, tried in _tried(exercise, limit):
         if tried.crash and not case.raises:
-            yield _crashed(f"its reference crashes{where}", tried.crash)
+            yield f"its reference crashes{where}. {tried.crash.told}"
             return
 
 
@@ -217,7 +212,7 @@ def _about_answer(exercise, limit):
     try:
         answer = exercise.variant()
     except (Exception, SystemExit) as error:
-        yield _crashed("its answer cannot be made", crash_of(error))
+        yield f"its answer cannot be made. {crash_of(error).told}"
         return
     for seed in SEEDS:
         verdict = verdict_on(exercise, answer, seed, limit)

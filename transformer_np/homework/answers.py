@@ -8,15 +8,16 @@ content, those of a teacher's exercise files, and stubs.
 import ast
 import io
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from .course_cells import cell_tree, course_of, fingerprint, is_constant, needed_by_answers
-from .definitions import DEFINES, bindings, changed, dead_from, decoded, first_line, inner, is_stub, parsed, stored
+from .definitions import DEFINES, NO_PYTHON, bindings, dead_from, decoded, first_line, inner, is_stub, parsed, touched
 from .handin import cells_of, rank
 from .magics import as_python, from_cells
-from .path import all_exercises
+from .path import all_exercises, plain
 from .remarks import place
 
 _DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand in a text
@@ -47,6 +48,11 @@ class Survey:
     begun: dict = field(default_factory=dict)
     course: dict = field(default_factory=dict)
     elsewhere: dict = field(default_factory=dict)
+
+    @property
+    def executed(self):
+        """{file: its pieces and the names that are skipped}, in the order of `load`."""
+        return {name: {"pieces": pieces, "skipped": self.skipped[name]} for name, pieces in self.load.items()}
 
 
 def survey(files):
@@ -116,18 +122,18 @@ class _File:
             except SyntaxError:
                 text = whole = from_cells(text)
                 tree = parsed(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except NO_PYTHON:
             self._take_unread(content.decode("utf-8", "replace"))
             self.pieces, self.dynamic = [_piece()], True  # it is executed for its error
             return
         imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-        bound = {name for node in tree.body for name in stored(node)}
-        if "EXERCISES" in bound and any("homework.exercise" in (node.module or "") for node in imported):
+        found = list(bindings(tree.body))
+        is_sheet = any(name == "EXERCISES" for name, _, _ in found)
+        if is_sheet and any("homework.exercise" in (node.module or "") for node in imported):
             self.is_sheet = True
             near = [node for node in imported if node.level]
             self.helpers = [name for node in near for name in (node.module, *(a.name for a in node.names)) if name]
             return
-        found = list(bindings(tree.body))
         self._take(found, None)
         self._take_elsewhere(tree, None)
         cuts, seen = [], set()
@@ -154,10 +160,10 @@ class _File:
         stars = [node.module or "" for name, node, _ in found if name == "*"]
         self.dynamic = self.dynamic or any(module.startswith(_PACKAGE) for module in stars)
         for name, node, _ in found:
-            if name in all_exercises():
-                if not is_stub(node, all_exercises()[name].parts):
-                    self.begun[name] = cell
-                elif line := dead_from(node):
+            if _is_written(name, node):
+                self.begun[name] = cell
+            elif name in all_exercises():
+                if line := dead_from(node):
                     where = place(self.name, cell, line)
                     self.elsewhere[name] = f"`{name}` ends at `raise NotImplementedError` ({where}): delete this line"
             elif isinstance(node, DEFINES) and (meant := _meant(name)):
@@ -173,7 +179,7 @@ class _File:
         if _DYNAMIC & {getattr(call, "id", None) or getattr(call, "attr", None) for call in calls}:
             self.dynamic |= any(all_exercises().keys() & set(re.findall(r"\w+", text)) for text in texts_in)
         for name, node, inside in inner(tree.body, cell is not None):
-            if name in all_exercises() and not is_stub(node, all_exercises()[name].parts):
+            if _is_written(name, node):
                 where = place(self.name, cell, node.lineno)
                 self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): move it to the top level")
 
@@ -217,9 +223,9 @@ class _Notebook(_File):
     def _take_cell(self, number, code, tree, known, needed):
         found = list(bindings(tree.body, in_notebook=True))
         own = {name: node for name, node, _ in found if known and fingerprint(node) in known.definitions}
-        for name in own.keys() & all_exercises().keys():
-            if not is_stub(own[name], all_exercises()[name].parts):
-                self.course[name] = place(self.name, number, own[name].lineno)
+        for name, node in own.items():
+            if _is_written(name, node):
+                self.course[name] = place(self.name, number, node.lineno)
         if known and fingerprint(tree) in known.cells:
             names = all_exercises().keys() & {name for name, _, _ in found}
             self.pieces.append(_piece(number, self._only(code, tree, needed), own=names, course=True))
@@ -236,7 +242,7 @@ class _Notebook(_File):
         """The code of a cell without the statements that compute what no answer needs."""
         lines, kept = io.StringIO(code).readlines(), set()
         for node in tree.body:
-            names = set(stored(node)) | set(changed(node))
+            names = touched(node)
             if isinstance(node, ast.Import | ast.ImportFrom | DEFINES) or is_constant(node) or names & needed:
                 kept.update(range(first_line(node), node.end_lineno + 1))
             else:
@@ -244,16 +250,16 @@ class _Notebook(_File):
         return "".join(line if n in kept else "\n" for n, line in enumerate(lines, 1))
 
     def _take_texts(self, text, number, inside):
-        try:
+        with suppress(*NO_PYTHON):
             for name, node, _ in bindings(parsed(_fenced(text)).body):
-                self._note_text(name, node, number, inside)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
+                if isinstance(node, DEFINES) and _is_written(name, node):
+                    where = place(self.name, number, None)
+                    self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): make it a code cell")
 
-    def _note_text(self, name, node, number, inside):
-        if name in all_exercises() and isinstance(node, DEFINES) and not is_stub(node, all_exercises()[name].parts):
-            where = place(self.name, number, None)
-            self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): make it a code cell")
+
+def _is_written(name, node):
+    """Whether a definition is of an exercise, and no stub."""
+    return name in all_exercises() and not is_stub(node, all_exercises()[name].parts)
 
 
 def _fenced(text):
@@ -265,17 +271,8 @@ def _fenced(text):
     return text[begin.start() :] if begin else ""
 
 
-# --- names that nearly match ------------------------------------------------------------------------------------------
-
-
 def _meant(name):
     """The exercise that a name nearly matches, or ""."""
-    plain = {_plain(known): known for known in all_exercises()}
-    if _plain(name) in plain:
-        return plain[_plain(name)]
-    near = get_close_matches(_plain(name), plain, n=1, cutoff=0.85) if len(name) > 3 else ()
-    return plain[near[0]] if near else ""
-
-
-def _plain(name):
-    return name.lower().replace("_", "")
+    known = {plain(exercise): exercise for exercise in all_exercises()}
+    near = get_close_matches(plain(name), known, n=1, cutoff=0.85 if len(name) > 3 else 1)
+    return known[near[0]] if near else ""

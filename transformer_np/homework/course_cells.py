@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..notebooks.texts import SOLUTION, read_cells, shown, texts
-from .definitions import DEFINES, bindings, by_name, changed, parsed, reached, read_by, stored
+from .definitions import DEFINES, NO_PYTHON, bindings, by_name, parsed, reached, read_by, touched
 from .path import all_exercises
 
 _SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
@@ -49,7 +49,7 @@ def cell_tree(code):
     """The syntax tree of a cell without docstrings, which a formatter changes; None if it is no Python."""
     try:
         tree = parsed(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except NO_PYTHON:
         return None
     for node in ast.walk(tree):
         if isinstance(node, DEFINES) and ast.get_docstring(node, clean=False) is not None:
@@ -59,7 +59,7 @@ def cell_tree(code):
 
 def needed_by_answers(nodes, known):
     """The names that the answers among some statements need, themselves included."""
-    nodes = by_name(nodes, lambda node: {*stored(node), *changed(node)})
+    nodes = by_name(nodes, touched)
     own = [name for name in nodes.keys() & all_exercises().keys()
            if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
     return reached(nodes, own, read_by)

@@ -30,12 +30,8 @@ class Deadline:
         late = when.astimezone(UTC) - self.due.astimezone(UTC)
         return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil((when - self.due) / _DAY))
 
-    def factor(self, when):
-        """The part of its points that a submission of this time keeps, in 0 … 1."""
-        return self.factor_after(self.days_late(when))
-
-    def factor_after(self, days):
-        """The same, by the days that a submission is late."""
+    def factor(self, days):
+        """The part of its points that a submission keeps which is so many days late, in 0 … 1."""
         if self.most_days is not None and days > self.most_days:
             return 0.0
         return max(0.0, 1 - days * self.per_day / 100)

@@ -6,6 +6,7 @@ import tokenize
 import warnings
 
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `parsed` raises of a text that is none
 
 
 def decoded(content):
@@ -108,19 +109,21 @@ def read_by(node):
     if not isinstance(node, DEFINES):
         return read
     own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return read - own - {n.arg for n in inside if isinstance(n, ast.arg)}
+    own |= {n.arg for n in inside if isinstance(n, ast.arg)}
+    return read - own - {n.name for n in inside if isinstance(n, DEFINES)}
 
 
-def changed(node):
-    """The names of what a statement changes: x in `x[0] = 1`, `x.y = 1`, `x += 1` and `x.append(1)`."""
-    targets = getattr(node, "targets", [getattr(node, "target", None)])
+def touched(node):
+    """The names that a statement binds, and those of what it changes: x in `x[0] = 1`, `x.y = 1`, `x += 1` and
+    `x.append(1)`."""
+    names, targets = set(stored(node)), getattr(node, "targets", [getattr(node, "target", None)])
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         targets = [node.value.func] if isinstance(node.value.func, ast.Attribute) else []
     for target in targets:
         while isinstance(target, ast.Attribute | ast.Subscript):
             target = target.value
-        if isinstance(target, ast.Name):
-            yield target.id
+        names |= {target.id} if isinstance(target, ast.Name) else set()
+    return names
 
 
 def names_in(node):

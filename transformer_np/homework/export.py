@@ -36,7 +36,7 @@ def exported(course, names, grader, wheel=None):
         cells.append(_markdown(f"## {name}\n\n{about}"))
         if grader == "nbgrader":
             cells.append(_code(_with_markers(stubs[name]), _metadata(name, solution=True)))
-            cells += [_code(_test(part, grader), _metadata(_id(part), points=part.worth)) for part in parts]
+            cells += [_code(_test(part, grader), _metadata(f"{name}-{part.of}", points=part.worth)) for part in parts]
         else:
             cells += [_code(stubs[name].rstrip()), _code(f'grader.check("{name}")')]
             files[f"tests/{name}.py"] = _otter_test(name, parts)
@@ -45,10 +45,6 @@ def exported(course, names, grader, wheel=None):
         package = f"{_IN_AUTOGRADER}/{wheel.name}" if wheel else f"transformer-np=={__version__}"
         files[REQUIREMENTS] = f"# what the autograder installs beside Otter's own packages\n{package}\n"
     return {NOTEBOOK: _notebook(cells), **files}
-
-
-def _id(part):
-    return f"{part.exercise}-{part.of}"
 
 
 def _with_markers(text):

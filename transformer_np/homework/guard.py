@@ -6,7 +6,7 @@ import random
 import sys
 import sysconfig
 import traceback
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -91,10 +91,11 @@ def safe_numpy():
 
 
 @contextmanager
-def unheard():
-    """Inside the block, what is printed or written to sys.stdout goes nowhere."""
+def unheard(errors=True):
+    """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        yield
+        with redirect_stderr(nowhere) if errors else nullcontext():
+            yield
 
 
 @contextmanager

@@ -100,16 +100,12 @@ def walk(folder):
                 yield place, f"there are more than {MOST_ENTRIES} files and folders"
                 return
             if entry.is_dir(follow_symlinks=False):
-                if not _is_this_package(entry.path):
+                if not os.path.lexists(os.path.join(entry.path, "functional", "core.py")):  # this package
                     folders.append(Path(entry.path))
             else:
                 linked = entry.is_symlink() and (may_answer(entry.name) or not entry.is_file())
                 yield Path(entry.path), "it is a link" if linked else ""
         waiting += reversed(folders)
-
-
-def _is_this_package(folder):
-    return os.path.lexists(os.path.join(folder, "functional", "core.py"))
 
 
 def content_of(path):

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .judging.attempt import unwritten
-from .standins import Absent, of_exported, of_notebook
+from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -27,13 +27,14 @@ _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all
 @dataclass
 class Definition:
     """A value of an exercise's name. file, cell, line: where it gets it, the last two None if unknown; module: of the
-    file"""
+    file; kind: for the grader, which has no value, the type of one that cannot be called"""
 
     file: str
-    cell: int | None
-    line: int | None
+    cell: int | None = None
+    line: int | None = None
     value: object = None
     module: str = ""
+    kind: str = ""
 
 
 def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit)):
@@ -51,7 +52,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
         return module, last, None
     space, found, first, flags = vars(module), {}, None, 0
-    space.update(of_notebook() if in_notebook else of_exported())
+    space.update(found_by(in_notebook))
     for piece in pieces:
         before, error = {n: space.get(n, space) for n in names}, None
         try:
@@ -155,7 +156,12 @@ def _bound(code):
 
 @cache
 def _loop():
-    """The event loop of all cells. It needs no sockets, which the walls refuse."""
+    """The event loop of all cells."""
+    return new_loop()
+
+
+def new_loop():
+    """An event loop that needs no sockets, which the walls refuse and a browser lacks."""
     import asyncio
 
     class Waiting:

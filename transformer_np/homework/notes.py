@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -49,6 +50,7 @@ class Entry:
 _HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
 
 
+@cache
 def sections(sheet):
     """{heading: notes} of the Markdown file beside a sheet: its mistakes and hints, as prose to edit."""
     text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")

@@ -116,9 +116,7 @@ def _exercises_of(file, limit):
     except Stopped as stopped:
         raise ExercisesError(f"{file.name} does not end: {stopped}\n{stopped.trace}".rstrip()) from None
     except (Exception, SystemExit) as error:
-        crash = crash_of(error)
-        lines = f"\n{crash.trace}" if crash.trace else ""
-        raise ExercisesError(f"{file.name} cannot be imported. {crash.kind}: {crash.text}{lines}") from None
+        raise ExercisesError(f"{file.name} cannot be imported. {crash_of(error).told}") from None
     found = getattr(module, "EXERCISES", ())
     if not isinstance(found, list | tuple):
         raise ExercisesError(f"{place_in(file, '')}: EXERCISES must be a list of Exercise, got {_shown(found)}")

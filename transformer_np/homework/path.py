@@ -1,11 +1,10 @@
 """All exercises, in the order of the notebooks.
 
-Every file in sheets/ that has a list EXERCISES is a sheet. An exercise names its chapter and its place in the chapter;
-sheets/chapters.toml has the chapters in order. A teacher's folder can add such files.
+Every file in sheets/ that has a list EXERCISES is a sheet; sheets/chapters.toml has the chapters in order, and the
+place of an exercise in its chapter. A teacher's folder can add such files, whose exercises say both themselves.
 """
 
 import hashlib
-import tomllib
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -13,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .own import ExercisesError, behind, forget, loaded
+from .sheets.sheet import chapters_of_library
 
 _SHEETS = Path(__file__).parent / "sheets"
 # a teacher's folder, the exercises in it, {name: file} of them, and all exercises with them
@@ -40,22 +40,17 @@ def chapters(exercises):
 
     The notebook of a teacher's chapter is "".
     """
-    exercises, notebooks = list(exercises), _notebooks()
-    for title in dict.fromkeys([*notebooks, *(exercise.chapter for exercise in exercises)]):
+    exercises, known = list(exercises), chapters_of_library()
+    for title in dict.fromkeys([*known, *(exercise.chapter for exercise in exercises)]):
         here = [exercise for exercise in exercises if exercise.chapter == title]
         if here:
-            yield title, notebooks.get(title, ""), sorted(here, key=lambda exercise: exercise.place)
+            notebook = known[title]["notebook"] if title in known else ""
+            yield title, notebook, sorted(here, key=lambda exercise: exercise.place)
 
 
 def chapter_line(title, notebook):
     """A chapter as a heading."""
     return f"{title or 'Exercises'} (notebook {notebook})" if notebook else title or "Exercises"
-
-
-@cache
-def _notebooks():
-    """{title of a chapter: its notebook}, in order."""
-    return tomllib.loads((_SHEETS / "chapters.toml").read_text(encoding="utf-8"))["notebooks"]
 
 
 # --- a teacher's exercises -------------------------------------------------------------------------------------------
@@ -120,17 +115,17 @@ def definition_of(name):
 
 def find(name):
     """The exercise with this name; case and underscores are ignored. Raises ValueError with similar names if none."""
-    plain = {_plain(known): exercise for known, exercise in all_exercises().items()}
-    if _plain(name) in plain:
-        return plain[_plain(name)]
-    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(_plain(name), plain)}")
+    known = {plain(one): exercise for one, exercise in all_exercises().items()}
+    if plain(name) in known:
+        return known[plain(name)]
+    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(plain(name), known)}")
 
 
 def chosen(word):
     """The exercises that a word stands for: the number of a notebook, the title of a chapter or a name."""
     known = list(chapters(all_exercises().values()))
     for title, _, here in known:
-        if _plain(word) == _plain(title):
+        if plain(word) == plain(title):
             return here
     if word.isdecimal():
         here = [exercise for _, notebook, here in known if notebook == word.zfill(2) for exercise in here]
@@ -151,5 +146,6 @@ def _did_you_mean(word, known):
     return f"; did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
 
 
-def _plain(name):
+def plain(name):
+    """Equal for names that differ in case and underscores alone."""
     return name.lower().replace("_", "").replace("-", "")

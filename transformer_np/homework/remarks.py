@@ -10,7 +10,7 @@ def missing(name, known, crashes, where="the submission"):
     """(whether it is begun, a sentence) of an exercise for which no definition was found. crashes: {file: Crash}"""
     broken = next((file for file in known.begun.get(name, ()) if file in crashes), None)
     if broken is not None:
-        return True, f"{name} is missing because {broken} {_how(broken)} ({crashes[broken].kind})."
+        return True, f"{name} is missing because {broken} {how(broken)} ({crashes[broken].kind})."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
     if name in known.course:
@@ -53,17 +53,15 @@ def failed(file, crash):
     text = " ".join(crash.text.split())[:120]
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {_how(file)} ({crash.kind}: {text})"
+    return f"{file} {how(file)} ({crash.kind}: {text})"
 
 
-def _how(file):
+def how(file):
+    """In which way a file was not loaded, in words."""
     return "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
 
 
 def best(verdicts):
     """The index of the verdict that counts: the first that is right, or else comes nearest."""
-    return max(range(len(verdicts)), key=lambda i: (_worth(verdicts[i]), -i))
-
-
-def _worth(verdict):
-    return verdict.passed, verdict.core, verdict.outcome != "not started", verdict.share
+    worth = [(one.passed, one.core, one.outcome != "not started", one.share) for one in verdicts]
+    return worth.index(max(worth))

@@ -4,6 +4,7 @@ import builtins
 import os
 import sys
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
@@ -121,14 +122,10 @@ def leave(*_):
     raise SystemExit
 
 
-def of_notebook():
-    """{name: value} of what every cell finds."""
-    return {"get_ipython": _shell, "display": Nothing(), "exit": leave, "quit": leave, "In": [""], "Out": {}}
-
-
-def of_exported():
-    """The same for a .py file, which may have been exported from a notebook with its magics."""
-    return {name: value for name, value in of_notebook().items() if name in ("get_ipython", "display")}
+def found_by(in_notebook):
+    """{name: value} of what every cell finds; a .py file may have been exported from a notebook with its magics."""
+    found = {"get_ipython": _shell, "display": Nothing()}
+    return found | {"exit": leave, "quit": leave, "In": [""], "Out": {}} if in_notebook else found
 
 
 class Absent:
@@ -180,63 +177,51 @@ class _Package(ModuleType):
         return stand_in(self.__name__.partition(".")[0], name)
 
 
+class _Finder:
+    """Finds stand-ins for the modules with some names."""
+
+    def __init__(self, is_stood_for):
+        self.is_stood_for = is_stood_for
+
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self, is_package=True) if self.is_stood_for(name) else None
+
+    def create_module(self, spec):
+        return _Package(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
 def _is_seen(module):
     """Whether a module shows something in a notebook. The library imports matplotlib and tqdm, so these stay."""
     in_notebooks = ("tqdm.notebook", "tqdm.auto", "tqdm.autonotebook")
     return module.partition(".")[0] in ("IPython", "ipywidgets") or module in in_notebooks
 
 
-class _Finder:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(name, _Finder, is_package=True) if _is_seen(name) else None
-
-    @staticmethod
-    def create_module(spec):
-        return _Package(spec.name)
-
-    @staticmethod
-    def exec_module(module):
-        pass
+def _is_of_colab(module):
+    return module == "google" or f"{module}.".startswith("google.colab.")
 
 
-class _Colab(_Finder):
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(name, _Finder, is_package=True) if _is_of_colab(name) else None
-
-
-class _Pictures(_Finder):
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        from importlib.machinery import ModuleSpec
-
-        shown = name.partition(".")[0] in ("IPython", "ipywidgets", "matplotlib", "tqdm")
-        return ModuleSpec(name, _Finder, is_package=True) if shown and not name.startswith("IPython.core") else None
+def _draws_or_shows(module):
+    package = module.partition(".")[0]
+    return package in ("IPython", "ipywidgets", "matplotlib", "tqdm") and not module.startswith("IPython.core")
 
 
 def without_pictures():
     """From now on, what draws and shows is a stand-in where it does not exist: files that import it can be loaded."""
-    sys.meta_path.append(_Pictures)
-
-
-def _is_of_colab(module):
-    return module == "google" or f"{module}.".startswith("google.colab.")
+    sys.meta_path.append(_Finder(_draws_or_shows))
 
 
 @contextmanager
 def colab():
     """Inside the block, google.colab is a stand-in where it does not exist: drives, uploads and forms do nothing."""
-    sys.meta_path.append(_Colab)
+    sys.meta_path.append(finder := _Finder(_is_of_colab))
     before = {*sys.modules}
     try:
         yield
     finally:
-        sys.meta_path.remove(_Colab)
+        sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if name not in before and _is_of_colab(name)]:
             if isinstance(sys.modules[name], _Package):
                 del sys.modules[name]
@@ -248,11 +233,11 @@ def unseen():
     screen, and progress bars are silent."""
     before, environment = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}, os.environ.copy()
     os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
-    sys.meta_path.insert(0, _Finder)
+    sys.meta_path.insert(0, finder := _Finder(_is_seen))
     try:
         yield
     finally:
-        sys.meta_path.remove(_Finder)
+        sys.meta_path.remove(finder)
         for name in [*filter(_is_seen, sys.modules)]:
             del sys.modules[name]
             vars(sys.modules.get("tqdm", sys)).pop(name.removeprefix("tqdm."), None)

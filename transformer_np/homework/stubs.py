@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 
+from .definitions import first_line, read_by
 from .exercise import public_home
 from .path import chapter_line, chapters
 
@@ -81,7 +82,7 @@ def _definitions(text, name):
     """[(first line, line after it)] of the functions and classes of a name at the top of a file, counted from 0."""
     try:
         nodes = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
-        return [(min([n.lineno, *(d.lineno for d in n.decorator_list)]) - 1, n.end_lineno) for n in nodes]
+        return [(first_line(node) - 1, node.end_lineno) for node in nodes]
     except (SyntaxError, ValueError):  # a student may have lost the way in just this function
         heads = re.finditer(rf"^(?:def|class) {name}\b.*\n(?:(?:[ \t)].*)?\n)*", text, re.MULTILINE)
         blocks = [(text[: head.start()].count("\n"), head[0].rstrip().count("\n") + 1) for head in heads]
@@ -188,11 +189,6 @@ def _sorted(names):
     return sorted(names, key=lambda name: (not name.isupper() or len(name) == 1, name.islower(), name))
 
 
-def _free_names(source):
+def _free_names(stub):
     """The names that a stub reads but neither defines nor takes as arguments."""
-    nodes = list(ast.walk(ast.parse(source)))
-    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    written = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return read - written - arguments - defined - set(dir(builtins))
+    return read_by(ast.parse(stub).body[0]) - set(dir(builtins))

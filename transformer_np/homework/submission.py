@@ -7,11 +7,12 @@ import sys
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
+from ..support.intercept import methods
 from .answers import Survey, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
@@ -26,7 +27,7 @@ from .magics import NeedsIPython
 from .path import all_exercises
 from .remarks import best, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
-from .swap import stand_in
+from .swap import rebound, stand_in
 
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
@@ -36,9 +37,8 @@ class LoadError(Exception):
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        text = f"{crash.kind}: {crash.text}" if crash.text else crash.kind
         how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
-        super().__init__(f"{path} {how}. {text}" + (f"\n{crash.trace}" if crash.trace else ""))
+        super().__init__(f"{path} {how}. {crash.told}")
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,9 @@ def _execute(name, path, pieces, skipped, names, limit):
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        shown = (unseen(), unheard()) if in_notebook else ()
-        for context in (_same_folder(), safe_numpy(), _unchecked(), colab(), *shown):
+        shown = (unseen(), unheard(errors=False)) if in_notebook else ()
+        without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
+        for context in (_same_folder(), safe_numpy(), without_check, colab(), *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
@@ -198,17 +199,6 @@ def _same_folder():
     finally:
         with suppress(FileNotFoundError):  # the code has removed it
             os.chdir(folder)
-
-
-@contextmanager
-def _unchecked():
-    """Inside the block, `check` in a student's file does nothing: the answers are checked when the file is loaded."""
-    homework = sys.modules[__package__]
-    before, homework.check = homework.check, unchecked
-    try:
-        yield
-    finally:
-        homework.check = before
 
 
 # --- checking --------------------------------------------------------------------------------------------------------
@@ -261,9 +251,8 @@ class Checks:
 
     def remarks(self, names):
         """The remarks on the submission, as `grade` makes them. names: of the exercises of the course"""
-        definitions = {name: list(self.of(name).definitions) for name in names}
-        of, submission = remarks_on, self.submission
-        return [*submission.skipped, *of(submission.survey, submission.crashes, definitions, names)]
+        definitions, of = {name: self.of(name).definitions for name in names}, self.submission
+        return [*of.skipped, *remarks_on(of.survey, of.crashes, definitions, names)]
 
     def _check(self, exercise):
         name, definitions = exercise.name, self.submission.definitions.get(exercise.name, ())
@@ -365,21 +354,10 @@ def _has_parameters(answer, reference):
 def library_instead(submission, names):
     """Inside the block, the student's code calls the library's functions instead of its own answers with these names.
     Yields the set of the names called so far."""
-    called, exercises = set(), all_exercises()
-    instead = {}
-    for name in names:
-        known = stand_in(exercises[name], exercises[name].reference, lambda name=name: called.add(name))
-        instead |= {id(one.value): known for one in submission.definitions[name]}
-    places = [
-        (vars(module), attribute, value)
-        for module in submission.modules
-        for attribute, value in vars(module).items()
-        if id(value) in instead
-    ]
-    for namespace, attribute, value in places:
-        namespace[attribute] = instead[id(value)]
-    try:
+    called, pairs = set(), []
+    for exercise in map(all_exercises().get, names):
+        for one in submission.definitions[exercise.name]:
+            known = stand_in(exercise, exercise.reference, partial(called.add, exercise.name))
+            pairs.append((one.value, known))
+    with rebound(pairs, lambda: map(vars, submission.modules)):
         yield called
-    finally:
-        for namespace, attribute, value in places:
-            namespace[attribute] = value

@@ -9,7 +9,7 @@ from functools import partial, wraps
 
 import numpy as np
 
-from ..support.intercept import is_of_package, namespaces, rebind
+from ..support.intercept import is_of_package, methods, namespaces, rebind
 from .judging.attempt import attempt
 from .path import all_exercises
 
@@ -49,26 +49,34 @@ def using(answers):
         raise RuntimeError("`using` cannot be nested: the library already computes with the student's functions")
     started, left_out = started_answers(answers)
     swap = Swap(dict.fromkeys(started, 0), left_out)
-    exercises = all_exercises()
     with ExitStack() as undo:
         _current = swap
         undo.callback(_forget)
         in_library, in_answers = [], []  # pairs (old, new)
         for name, answer in started.items():
-            exercise, on_call = exercises[name], partial(_count, swap.calls, name)
+            exercise, on_call = all_exercises()[name], partial(_count, swap.calls, name)
             if isinstance(answer, type):
-                undo.enter_context(_counted_methods(exercise, answer, on_call))
+                undo.enter_context(methods(answer, _counted_methods(exercise, answer, on_call)))
                 in_library.append((exercise.reference, answer))
             else:
                 in_library.append((exercise.reference, stand_in(exercise, answer, on_call)))
                 in_answers.append((answer, _counted(answer, on_call)))  # one answer may call another
-        of_answers = _namespaces(started.values())
-        undo.callback(rebind, [(new, old) for old, new in in_answers], of_answers)
-        rebind(in_answers, of_answers)
-        # the namespaces are listed again at the end: modules may have been loaded inside
-        undo.callback(lambda: rebind([(new, old) for old, new in in_library], _of_library()))
-        rebind(in_library, _of_library())
+        undo.enter_context(rebound(in_answers, lambda: _namespaces(started.values())))
+        undo.enter_context(rebound(in_library, lambda: namespaces(without="homework")))
         yield swap
+
+
+@contextmanager
+def rebound(pairs, namespaces):
+    """Inside the block, every name that is bound to an old object is bound to its new one; pairs: [(old, new), …].
+
+    namespaces: a function that lists them; it is called again at the end, because modules may be loaded inside
+    """
+    rebind(pairs, namespaces())
+    try:
+        yield
+    finally:
+        rebind([(new, old) for old, new in pairs], namespaces())
 
 
 def _forget():
@@ -116,25 +124,10 @@ def _counted(answer, on_call):
     return called
 
 
-@contextmanager
 def _counted_methods(exercise, answer, on_call):
-    """Inside the block, count the calls of a class's methods to write, or its objects if it has no such methods."""
-    before = dict(vars(answer))
-    names = _methods(exercise, answer)
-    for name in names:
-        setattr(answer, name, _counted(getattr(answer, name), on_call))
-    try:
-        yield
-    finally:
-        for name in names:
-            if name in before:
-                setattr(answer, name, before[name])
-            else:  # inherited
-                delattr(answer, name)
-
-
-def _methods(exercise, answer):
-    return [name for name in exercise.parts if hasattr(answer, name)] or ["__init__"]
+    """{name: the method of a class, which counts its calls} of those to write, or of the constructor if it has none."""
+    names = [name for name in exercise.parts if hasattr(answer, name)] or ["__init__"]
+    return {name: _counted(getattr(answer, name), on_call) for name in names}
 
 
 def _namespaces(answers):
@@ -147,11 +140,6 @@ def _namespaces(answers):
             if names is not None and not is_of_package(names.get("__name__")):
                 found[id(names)] = names
     return list(found.values())
-
-
-def _of_library():
-    """The namespaces of all loaded modules of the library, without the homework's."""
-    return namespaces(without="homework")
 
 
 # --- stand-ins for the library's functions and classes ---------------------------------------------------------------
@@ -194,8 +182,7 @@ def _function_stand_in(exercise, answer, on_call):
 def _class_stand_in(exercise, answer, on_call):
     """A subclass that counts its calls."""
     body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
-    counted = {name: _counted(getattr(answer, name), on_call) for name in _methods(exercise, answer)}
-    return type(answer.__name__, (answer,), body | counted)
+    return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
 
 
 def one_mask(masks, dtype):

@@ -19,8 +19,7 @@ class TrainingCrash(Exception):
 
     def __init__(self, step, crash):
         self.crash = crash
-        text = f"{crash.kind}: {crash.text}" if crash.text else crash.kind
-        super().__init__(f"step {step}: {text}" + (f"\n{crash.trace}" if crash.trace else ""))
+        super().__init__(f"step {step}: {crash.told}")
 
 
 @dataclass

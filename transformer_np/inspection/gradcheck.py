@@ -16,9 +16,7 @@ TOLERANCE = 1e-6
 # How the backward of a function is called where the rule of `backward_of` does not say it
 IRREGULAR = {
     "embedding": lambda dy, ids, table: F.embedding_backward(dy, ids, len(table)),
-    "relative_position_bias": lambda dbias, table, buckets: F.relative_position_bias_backward(
-        dbias, buckets, len(table)
-    ),
+    "relative_position_bias": lambda dy, table, buckets: F.relative_position_bias_backward(dy, buckets, len(table)),
     "split_heads": lambda dout, x, num_heads: F.merge_heads(dout),
     "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
 }
@@ -88,10 +86,8 @@ class GradientReport:
         lines = [f"{self.target}: {'right' if self.passed else 'WRONG'} (tolerance {self.tolerance:g})"]
         for entry in sorted(self.entries, key=lambda entry: -entry.error):
             place = ", ".join(map(str, entry.index))
-            lines.append(
-                f"  {entry.name:<{width}}  {entry.error:8.1e} at ({place}): "
-                f"backward {entry.analytic:.10g}, differences {entry.numeric:.10g}"
-            )
+            numbers = f"backward {entry.analytic:.10g}, differences {entry.numeric:.10g}"
+            lines.append(f"  {entry.name:<{width}}  {entry.error:8.1e} at ({place}): {numbers}")
         return "\n".join(lines)
 
 
@@ -243,10 +239,8 @@ def standard_checks(seed=0):
 
     check_at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
-    targets = {}
-    for name in F.FUNCTIONS:
-        if backward_of(name):
-            targets[name] = (getattr(F, name), *samples.arguments_of(name, rng).values())
+    names = filter(backward_of, F.FUNCTIONS)
+    targets = {name: (getattr(F, name), *samples.arguments_of(name, rng).values()) for name in names}
     for name in filter(str.isidentifier, samples.LAYERS):  # one of each class, none of its variants
         layer, inputs = samples.layer_of(name, rng)
         targets[name] = layer, *inputs
@@ -255,6 +249,5 @@ def standard_checks(seed=0):
         targets[name] = model, *batch
         if name == "Bert":
             targets |= {f"Bert.{head}": (OutputOf(model, head), *batch) for head in ("classify", "mlm_logits")}
-    return {
-        name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()
-    }
+    how = {"rng": seed, "max_entries": 20}
+    return {name: (lambda given=given: check_gradients(*given, **how)) for name, given in targets.items()}

@@ -2,7 +2,7 @@
 without a head, and which parts wrote a word?"""
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -133,9 +133,8 @@ def head_ablation(model: Module, measure: Callable[[], float]) -> HeadAblation:
 
     Raises ValueError for a model without attention.
     """
-    attentions = {
-        path: module.num_heads for path, module in model.named_modules() if path and "weights" in module.replaceable()
-    }
+    named = ((path, module) for path, module in model.named_modules() if path)
+    attentions = {path: module.num_heads for path, module in named if "weights" in module.replaceable()}
     if not attentions:
         raise ValueError(f"model must have attention layers, {type(model).__name__} has none")
     baseline, without = float(measure()), {}
@@ -263,10 +262,9 @@ def _before_norm(norm, d, biases, rows):
     before = d * norm.gamma.data
     if isinstance(norm, RMSNorm):
         return before * norm.kept("inv_rms")[0, rows], biases
-    before = (before - before.mean(axis=-1, keepdims=True)) * norm.kept("inv_std")[
-        0, rows
-    ]  # Σ x̂ d = Σ x (d − mean d) / σ
-    return before, biases + (0.0 if norm.beta is None else float((d @ norm.beta.data).sum()))
+    before -= before.mean(axis=-1, keepdims=True)  # Σ x̂ d = Σ x (d − mean d) / σ
+    shift = 0.0 if norm.beta is None else float((d @ norm.beta.data).sum())
+    return before * norm.kept("inv_std")[0, rows], biases + shift
 
 
 @dataclass(frozen=True)
@@ -303,30 +301,16 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
     parts = _parts(model)
     values, slopes = {}, {}
 
-    def run(values, slopes=None):
-        with ExitStack() as stack:
-            for name, value in parts.items():
-
-                def note(array, name=name):
-                    values[name] = array
-                    return array
-
-                def note_slope(dout, _, name=name):
-                    slopes[name] = dout
-                    return dout
-
-                stack.enter_context(model.replacing(value, note, note_slope))
-            return _score(model, inputs, target, position, backward=slopes is not None)
-
     with model.evaluating():
         model.eval(keep=True)
-        (score,) = run(values, slopes)
+        with _noted(model, parts, values, slopes):
+            (score,) = _score(model, inputs, target, position, backward=True)
         for parameter, gradient in zip(model.parameters(), gradients, strict=True):
             parameter.grad = gradient
         new = {name: 0.0 for name in parts}
         if other is not None:
-            inputs = _like(inputs, _one_text(other))
-            run(new := {})
+            with _noted(model, parts, new := {}):
+                _score(model, _like(inputs, _one_text(other)), target, position)
     heads, feed_forwards, positions = {}, {}, {}
     for name in parts:
         change = (slopes[name] * (new[name] - values[name]))[0]  # (T, H·K) or (T, D)
@@ -351,11 +335,8 @@ def measured(model, inputs, target, other=None, position=-1, batch_size=16) -> E
         model.eval()
         new = {}
         if other is not None:
-            patch = _like(inputs, _one_text(other))
-            with ExitStack() as stack:
-                for name, value in parts.items():
-                    stack.enter_context(model.replacing(value, lambda z, name=name: new.setdefault(name, z)))
-                _score(model, patch, target, position)
+            with _noted(model, parts, new):
+                _score(model, _like(inputs, _one_text(other)), target, position)
         (score,) = _score(model, inputs, target, position)
         numbers = {name: _heads_of(model, name) for name in parts}
         switches = [(name, head) for name in parts for head in range(numbers[name] or 1)]
@@ -391,6 +372,20 @@ def _parts(model):
     if not found:
         raise ValueError(f"model must have attention layers, {type(model).__name__} has none")
     return found
+
+
+@contextmanager
+def _noted(model, parts, values, slopes=None):
+    """In the block, what each part computes is noted in values by its name, and with slopes the gradient there."""
+
+    def noting(into, name):
+        return lambda array, *_: into.setdefault(name, array)
+
+    with ExitStack() as stack:
+        for name, value in parts.items():
+            slope = () if slopes is None else (noting(slopes, name),)
+            stack.enter_context(model.replacing(value, noting(values, name), *slope))
+        yield
 
 
 def _heads_of(model, name):

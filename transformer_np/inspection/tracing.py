@@ -105,12 +105,10 @@ class Step:
         return float(self.value.max())
 
     def __repr__(self):
-        return (
-            f"step {self.number}, {self.direction}: {self.module or MODEL}  {self.function}  "
-            f"{self.formula}\n"
-            + "\n".join(f"    {name} {value.shape} {value.dtype}" for name, value in self.values.items())
-            + f"\n    min {self.min:.4g}, mean {self.mean:.4g}, max {self.max:.4g}"
-        )
+        head = f"step {self.number}, {self.direction}: {self.module or MODEL}  {self.function}  {self.formula}"
+        values = [f"    {name} {value.shape} {value.dtype}" for name, value in self.values.items()]
+        numbers = f"    min {self.min:.4g}, mean {self.mean:.4g}, max {self.max:.4g}"
+        return "\n".join([head, *values, numbers])
 
 
 class Trace:
@@ -200,14 +198,9 @@ class Trace:
         if hidden:
             text = f"… {hidden} more steps: <code>print(trace.table(most=None))</code> shows all"
             rows.append(f'<tr><td colspan="{len(head)}" style="text-align:left">{text}</td></tr>')
-        rows += [_html_row(_html_cells(step), "td") for step in after]
-        return (
-            '<div style="overflow-x:auto"><table style="font-size:90%;color:inherit">\n<thead>'
-            + _html_row(head, "th")
-            + "</thead>\n<tbody>\n"
-            + "\n".join(rows)
-            + "\n</tbody></table></div>"
-        )
+        rows = "\n".join([*rows, *(_html_row(_html_cells(step), "td") for step in after)])
+        table = '<div style="overflow-x:auto"><table style="font-size:90%;color:inherit">'
+        return f"{table}\n<thead>{_html_row(head, 'th')}</thead>\n<tbody>\n{rows}\n</tbody></table></div>"
 
     def _shown(self, most):
         """The steps of a table before and after the omitted ones, and the number of omitted steps."""
@@ -261,11 +254,8 @@ def _html_cells(step):
 def _html_row(cells, tag):
     """A row with words aligned left and numbers right. It has no colours, so it fits light and dark pages."""
     styles = [_NUMBER, _WORD, _FORMULA, *[_WORD] * 4, *[_NUMBER] * 3]
-    return (
-        "<tr>"
-        + "".join(f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in zip(cells, styles, strict=True))
-        + "</tr>"
-    )
+    row = (f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in zip(cells, styles, strict=True))
+    return f"<tr>{''.join(row)}</tr>"
 
 
 _WORD = "text-align:left;white-space:nowrap;padding:0 .5em"

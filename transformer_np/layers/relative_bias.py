@@ -17,15 +17,9 @@ class RelativePositionBias(Module):
     """
 
     def __init__(
-        self,
-        num_heads,
-        num_buckets=32,
-        max_distance=128,
-        bidirectional=True,
-        rng=None,
-        dtype: DTypeLike = np.float32,
-        init_std=0.1,
-    ):
+        self, num_heads, num_buckets=32, max_distance=128, bidirectional=True, rng=None,
+        dtype: DTypeLike = np.float32, init_std=0.1,
+    ):  # fmt: skip
         check_all_at_least(1, num_heads=num_heads, num_buckets=num_buckets, max_distance=max_distance)
         check_flag("bidirectional", bidirectional)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional

@@ -6,19 +6,11 @@ import numpy as np
 from .. import functional as F
 from ..data import shift_right
 from ..decoding import greedy_decode
+from ..inspection.samples import small_model
 from ..layers import RNN, Embedding, FeedForward, MultiHeadAttention, PositionalEncoding
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..masks import causal_mask, padding_mask
-from ..models import (
-    GPT,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
+from ..models import TransformerConfig
 from . import steps
 
 
@@ -187,9 +179,9 @@ def shifted_right():
     return list(given) == [1, 5, 6, 7] and list(asked) == [5, 6, 7, 2]
 
 
-def _model():
+def _model(name="Transformer"):
     sizes = {"d_model": 8, "num_heads": 2, "d_ff": 16, "dropout": 0.0, "dtype": "float64"}
-    return Transformer(TransformerConfig(11, 13, num_encoder_layers=2, num_decoder_layers=2, **sizes)).eval()
+    return small_model(name, **sizes, **({"num_encoder_layers": 2} if name == "Transformer" else {})).eval()
 
 
 def no_future():
@@ -225,9 +217,8 @@ def probability_vector():
 
 def padding_is_hidden():
     model, tgt = _model(), np.array([[1, 5]])
-    return np.allclose(model(np.array([[4, 5, 2]]), tgt), model(np.array([[4, 5, 2, 0, 0]]), tgt)) and bool(
-        padding_mask(np.array([[4, 0]]), 0)[0, 0, 0, 1]
-    )
+    same = np.allclose(model(np.array([[4, 5, 2]]), tgt), model(np.array([[4, 5, 2, 0, 0]]), tgt))
+    return same and bool(padding_mask(np.array([[4, 0]]), 0)[0, 0, 0, 1])
 
 
 def _layers_to_reach(layer, n):
@@ -283,15 +274,14 @@ def any_length():
 
 def relatives():
     """GPT: decoder blocks without cross-attention, no token sees a later one. BERT: encoder blocks, each sees all."""
-    sizes = {"vocab_size": 11, "d_model": 8, "num_heads": 2, "num_layers": 2, "d_ff": 16, "dtype": "float64"}
     ids, other = np.array([[4, 5, 6, 7]]), np.array([[4, 5, 6, 8]])
-    gpt, bert = GPT(GPTConfig(max_len=8, **sizes)).eval(), Bert(BertConfig(max_len=8, **sizes)).eval()
+    gpt, bert = _model("GPT"), _model("Bert")
     return np.array_equal(gpt(ids)[:, :3], gpt(other)[:, :3]) and not np.allclose(bert(ids)[:, :3], bert(other)[:, :3])
 
 
 def recurrent_decoder():
     """Transformer-XL: two segments with the memory give what one long segment gives."""
-    model = TransformerXL(TransformerXLConfig(9, d_model=8, num_heads=2, num_layers=2, d_ff=16, mem_len=4)).eval()
+    model = _model("TransformerXL")
     ids = np.array([[1, 2, 3, 4, 5, 6]])
     _, memory = model(ids[:, :3])
     return np.allclose(model(ids[:, 3:], memory)[0], model(ids)[0][:, 3:], atol=1e-5)

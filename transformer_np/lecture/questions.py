@@ -72,11 +72,8 @@ def positional_encoding():
     encoding = F.sinusoidal_encoding(3, 512, np.float64)[2]  # (D,) at pos = 2
     true, pair_0, dimension_1 = encoding[2], encoding[0], encoding[1]
     source = printed.EXERCISE_2
-    also = [
-        letter
-        for letter, value in zip(LETTERS, source.values, strict=False)
-        if is_rounded(value, pair_0, source.digits)
-    ]
+    options = zip(LETTERS, source.values, strict=False)
+    also = [letter for letter, value in options if is_rounded(value, pair_0, source.digits)]
     return _exercise(
         2,
         source,

@@ -1,6 +1,7 @@
 """Worked examples and exercises as plain text for a terminal."""
 
 from collections import Counter
+from itertools import zip_longest
 from textwrap import wrap
 
 import numpy as np
@@ -89,16 +90,11 @@ def _check_width(width):
 def _table(examples, width):
     header = ("row", "where", "what", "digits", "largest diff.", "verdict")
     rows = [
-        (
-            str(example.row),
-            example.where,
-            example.title,
-            "exact" if example.digits is None else str(example.digits),
-            f"{np.round(example.difference, 12):.2g}",  # what is below depends on the processor
-            example.verdict + ("" if example.ok else " !"),
-        )
-        for example in examples
-    ]
+        (str(one.row), one.where, one.title, "exact" if one.digits is None else str(one.digits),
+         f"{np.round(one.difference, 12):.2g}",  # what is below depends on the processor
+         one.verdict + ("" if one.ok else " !"))
+        for one in examples
+    ]  # fmt: skip
     widths = [max(len(cells[i]) for cells in (header, *rows)) for i in range(len(header))]
     left = width - sum(widths) + widths[1] + widths[2] - len(_GAP) * (len(header) - 1)  # for `where` and `what`
     if widths[1] + widths[2] > left:
@@ -112,15 +108,11 @@ def _table(examples, width):
 
 def _table_row(cells, widths):
     """The lines of one row: `where` and `what` are wrapped to their column, numbers are aligned right."""
-    row, where, what, digits, difference, verdict = cells
-    wheres, whats = wrap(where, widths[1]), wrap(what, widths[2])
-    for i in range(max(len(wheres), len(whats))):
-        line = (
-            (row if i == 0 else "").rjust(widths[0]), (wheres[i] if i < len(wheres) else "").ljust(widths[1]),
-            (whats[i] if i < len(whats) else "").ljust(widths[2]), (digits if i == 0 else "").rjust(widths[3]),
-            (difference if i == 0 else "").rjust(widths[4]), verdict if i == 0 else "",
-        )  # fmt: skip
-        yield _GAP.join(line).rstrip()
+    sides = str.rjust, str.ljust, str.ljust, str.rjust, str.rjust, str.ljust
+    row, where, what, *others = cells
+    columns = [[row], wrap(where, widths[1]), wrap(what, widths[2]), *([cell] for cell in others)]
+    for line in zip_longest(*columns, fillvalue=""):
+        yield _GAP.join(side(part, width) for side, part, width in zip(sides, line, widths, strict=True)).rstrip()
 
 
 def _explained(example, width):

@@ -259,15 +259,11 @@ def block_parts():
         modules = [module for _, module in block.named_modules()]
         attentions = [module.weights for module in modules if isinstance(module, MultiHeadAttention)]  # (B, H, T, S)
         square = [weights for weights in attentions if weights.shape[-2] == weights.shape[-1]]
-        columns.append(
-            {
-                "masked self-attention": sum(not np.triu(weights, 1).any() for weights in square),
-                "cross-attention": len(attentions) - len(square),
-                "feed-forward network": sum(isinstance(module, FeedForward) for module in modules),
-                "layer normalisation": sum(isinstance(module, LayerNorm) for module in modules),
-            }
-        )
-    return {part: (columns[0][part], columns[1][part]) for part in columns[0]}
+        masked = sum(not np.triu(weights, 1).any() for weights in square)
+        kinds = (sum(isinstance(module, kind) for module in modules) for kind in (FeedForward, LayerNorm))
+        columns.append((masked, len(attentions) - len(square), *kinds))
+    names = "masked self-attention", "cross-attention", "feed-forward network", "layer normalisation"
+    return dict(zip(names, zip(*columns, strict=True), strict=True))
 
 
 def attention_memory(n, num_heads, d_model=16):

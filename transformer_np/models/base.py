@@ -72,11 +72,10 @@ class ModelConfig:
         """Raise ValueError if a file has fewer numbers than a model of these sizes, and more than SMALL: before the
         model is made, because sizes in a file may ask for any amount of memory. A small model is made, to say what is
         missing."""
-        if self.least_parameters() > max(stored, SMALL):
-            raise ValueError(
-                f"{where}: a model of these sizes has at least {self.least_parameters():,} parameters, but the file "
-                f"has {stored:,}"
-            )
+        least = self.least_parameters()
+        if least > max(stored, SMALL):
+            sizes = f"a model of these sizes has at least {least:,} parameters"
+            raise ValueError(f"{where}: {sizes}, but the file has {stored:,}")
 
     def _set(self, **values):
         """Fill in fields while the frozen object is being made."""
@@ -140,11 +139,10 @@ class Pretrained:
     def freeze_below(self, first):
         """Freeze the embeddings and the blocks before block `first`. The backward pass ends above them, and they run as
         in eval(): without dropout, and they keep nothing. Raises ValueError for a model without so many blocks."""
-        blocks = getattr(self, "blocks", [])
         check_at_least("first", first, 0)
-        if first > len(blocks):
-            has = f"this {type(self).__name__} has {len(blocks)} in one stack"
-            raise ValueError(f"{first} blocks cannot be frozen: {has}")
+        number = len(getattr(self, "blocks", []))
+        if first > number:
+            raise ValueError(f"{first} blocks cannot be frozen: this {type(self).__name__} has {number} in one stack")
         self.first_learning = first
         for module in self._below():
             module.freeze()

@@ -10,7 +10,7 @@ from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter, forward_part
-from ..support.checks import as_array, as_ids, check_choice
+from ..support.checks import as_array, as_ids, as_rows, check_choice
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
 
@@ -197,11 +197,7 @@ class Bert(Pretrained, Module):
 
         By default ids equal to pad_id are padding, and all tokens are in segment 0.
         """
-        ids = as_ids(ids, self.config.vocab_size)
-        if ids.ndim != 2:
-            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
-        if ids.shape[1] > self.config.max_len:
-            raise ValueError(f"ids is {ids.shape[1]} tokens long, more than max_len = {self.config.max_len}")
+        ids = as_rows(ids, self.config.vocab_size, longest=self.config.max_len)
         mask = self._padding(ids, padding)[:, None, None, :]  # (B, 1, 1, S)
         x = self.embedding(ids) + self.segment(self._segments(ids, segments))  # (B, S, D)
         x = self.dropout(self.norm(self.position(x)))

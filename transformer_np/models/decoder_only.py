@@ -4,7 +4,7 @@ from ..layers import Linear, TiedLinear
 from ..layers.initial import normal, width_std
 from ..masks import causal_mask, window_mask
 from ..module import Module
-from ..support.checks import as_ids
+from ..support.checks import as_rows
 from .base import Pretrained
 
 
@@ -49,9 +49,7 @@ class DecoderOnly(Pretrained, Module):
 
         cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
         """
-        ids = as_ids(ids, self.config.vocab_size)
-        if ids.ndim != 2:
-            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
+        ids = as_rows(ids, self.config.vocab_size)
         T = ids.shape[1]
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:

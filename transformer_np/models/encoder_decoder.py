@@ -5,7 +5,7 @@ import numpy as np
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
 from ..module import Module, forward_part
-from ..support.checks import as_ids, check_number
+from ..support.checks import as_rows, check_number
 from ..support.shapes import shapes
 
 
@@ -65,7 +65,7 @@ class EncoderDecoder(Module):
 
         padding: (B, S), True where src is padded (default: where it is pad_id)
         """
-        src = as_ids(src, self.config.src_vocab_size, "src")
+        src = as_rows(src, self.config.src_vocab_size, "src")
         self._check_sequences("src", src, padded=padding is None)
         mask = self._hidden(src, padding)  # (B, 1, 1, S)
         x = self.src_input(src)  # (B, S, D)
@@ -84,16 +84,15 @@ class EncoderDecoder(Module):
         cache: a decoding.DecoderCache; tgt_in then holds only the tokens that are new since the last call with it
         padding: of src, as in `encode`
         """
-        tgt_in = as_ids(tgt_in, self.config.tgt_vocab_size, "tgt_in")
+        tgt_in = as_rows(tgt_in, self.config.tgt_vocab_size, "tgt_in")
         past = None if cache is None else cache.ids
         ids = tgt_in if past is None else np.concatenate([past, tgt_in], axis=1)  # (B, S): all target ids so far
         self._check_sequences("tgt_in", ids, padded=self.pads_target)
         if not len(tgt_in) == len(memory) == len(src):
             raise ValueError(f"batch sizes differ: tgt_in {len(tgt_in)}, memory {len(memory)}, src {len(src)}")
         if np.shape(src) != memory.shape[:2]:
-            raise ValueError(
-                f"src of shape {np.shape(src)} does not fit memory of shape {memory.shape}: pass the src of this memory"
-            )
+            what = f"src of shape {np.shape(src)} does not fit memory of shape {memory.shape}"
+            raise ValueError(f"{what}: pass the src of this memory")
         start = ids.shape[1] - tgt_in.shape[1]
         mask = (causal_mask(tgt_in.shape[1], ids.shape[1]),)  # (T, S)
         if self.pads_target:
@@ -134,9 +133,7 @@ class EncoderDecoder(Module):
         return padding_mask(src, self.config.pad_id) if padding is None else padding[:, None, None, :]
 
     def _check_sequences(self, name, ids, padded=True):
-        """Check that ids are (B, T), not longer than max_len, and that no row is only padding."""
-        if ids.ndim != 2:
-            raise ValueError(f"{name} must have the axes (batch, length), got shape {ids.shape}")
+        """Check that ids (B, T) are not longer than max_len, and that no row is only padding."""
         if self.limited and ids.shape[1] > self.config.max_len:
             raise ValueError(f"{name} is {ids.shape[1]} tokens long, more than max_len = {self.config.max_len}")
         empty = (ids == self.config.pad_id).all(axis=1)

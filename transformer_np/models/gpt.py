@@ -5,21 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
-from ..layers import (
-    Dropout,
-    Embedding,
-    FeedForward,
-    GroupedQueryAttention,
-    LayerNorm,
-    LearnedPositionalEmbedding,
-    MultiHeadAttention,
-    PositionalEncoding,
-    RMSNorm,
-)
+from ..layers import Dropout, Embedding, FeedForward, GroupedQueryAttention, LayerNorm, MultiHeadAttention, RMSNorm
 from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import AddNorm, EncoderBlock, composed
 from ..layers.gated import GATED
 from ..layers.initial import width_std
+from ..layers.positional import LearnedPositionalEmbedding, PositionalEncoding
 from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
 from .decoder_only import DecoderOnly

@@ -63,13 +63,13 @@ class LlamaConfig(ModelConfig):
         if self.d_head is None:
             self._set(d_head=self.d_model // self.num_heads)
             if self.d_head % 2:
-                raise ValueError(
-                    f"num_heads = {self.num_heads} cuts d_model = {self.d_model} into heads of {self.d_head}: rotary "
-                    "positions turn pairs of features, so a head must have an even number of them"
-                )
+                cut = f"num_heads = {self.num_heads} cuts d_model = {self.d_model} into heads of {self.d_head}"
+                needed = "rotary positions turn pairs of features, so a head must have an even number of them"
+                raise ValueError(f"{cut}: {needed}")
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
-        F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
+        # raises errors; of the beginning, because sizes in a file may ask for any amount of memory
+        F.rotary_frequencies(min(self.d_head, 1 << 16), self.rope_theta, self.rope_scaling)
 
 
 class Llama(DecoderOnly):

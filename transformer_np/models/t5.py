@@ -60,13 +60,7 @@ class T5Config(ModelConfig):
         if self.eos_id in (self.pad_id, self.bos_id):
             raise ValueError(f"eos_id is {self.eos_id}, the same as pad_id or bos_id, so decoding would never end")
 
-    @property
-    def src_vocab_size(self):
-        return self.vocab_size
-
-    @property
-    def tgt_vocab_size(self):
-        return self.vocab_size
+    src_vocab_size = tgt_vocab_size = property(lambda self: self.vocab_size)
 
 
 class T5(Pretrained, EncoderDecoder):

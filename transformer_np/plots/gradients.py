@@ -1,6 +1,7 @@
 """Gradient norms of the parameters by layer."""
 
 import re
+from itertools import groupby
 
 import numpy as np
 
@@ -80,14 +81,14 @@ def gradient_flow(model):
     series = {}  # {label: {layer: norm}}
     if several:
         for label, one in model.items():
-            totals = {k: sum(v**2 for v in parts.values()) ** 0.5 for k, parts in gradient_norms(one).items()}
-            series[str(label)] = totals
+            parts = gradient_norms(one)
+            series[str(label)] = {layer: sum(v**2 for v in norms.values()) ** 0.5 for layer, norms in parts.items()}
     else:
         for layer, parts in gradient_norms(model).items():
             for part, norm in parts.items():
                 series.setdefault(part, {})[layer] = norm
         series = {part: series[part] for part in PARTS if part in series}
-    layers = _in_order([list(gradients) for gradients in series.values()] if several else [list(gradient_norms(model))])
+    layers = _in_order(series.values() if several else [gradient_norms(model)])
 
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(ylabel="norm of the gradient", yscale="log")
@@ -95,9 +96,10 @@ def gradient_flow(model):
         values = np.array([norms.get(layer, 0.0) or np.nan for layer in layers])
         marker = "osD^v*"[i % 6] if several else MARKERS[label]
         colour = HEAD_COLOURS[i % len(HEAD_COLOURS)]
+        look = {"ls": "-", "color": colour, "markersize": 5, "linewidth": 1.4}
         for stack in _stacks(layers):  # lines do not join different stacks
-            axes.plot(stack, values[stack], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label="_")
-        axes.plot([], [], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label=label)
+            axes.plot(stack, values[stack], marker, label="_", **look)
+        axes.plot([], [], marker, label=label, **look)
     steep = max(map(text_width, layers)) + PAD > 7 / len(layers)  # inches
     axes.set_xticks(range(len(layers)), layers, rotation=45 if steep else 0)
     if steep:
@@ -125,11 +127,5 @@ def _in_order(orders):
 
 def _stacks(layers):
     """The places of the layers grouped by stack: consecutive layers with the same name before a number."""
-    runs = []
-    for place, layer in enumerate(layers):
-        kind = re.sub(r" \d+$", "", layer)
-        if runs and runs[-1][0] == kind:
-            runs[-1][1].append(place)
-        else:
-            runs.append((kind, [place]))
-    return [places for _, places in runs]
+    runs = groupby(range(len(layers)), lambda place: re.sub(r" \d+$", "", layers[place]))
+    return [list(places) for _, places in runs]

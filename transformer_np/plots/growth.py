@@ -54,7 +54,7 @@ def complexity_curves(curves):
         axes.minorticks_off()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))
         axes.yaxis.set_major_formatter("{x:g}")
-        _slopes(axes, group, scale, [LAYER_COLOURS[names.index(c.name) % len(LAYER_COLOURS)] for c in group])
+        _slopes(axes, group, scale, [handles[curve.name].get_color() for curve in group])
         light_grid(axes)
     columns = len(names) if len(panels) > 2 else 2
     names = list(map(label, handles))
@@ -104,10 +104,8 @@ def gradient_distance(norms):
             raise ValueError(f"{name} must be at least two positive norms, one per distance; got shape {values.shape}")
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="distance k (positions)", ylabel="‖ ∂y(T) / ∂x(T − k) ‖", yscale="log")
-    colours, others = (
-        {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]},
-        itertools.cycle(LAYER_COLOURS[2:]),
-    )
+    colours = {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]}
+    others = itertools.cycle(LAYER_COLOURS[2:])
     for name, values in norms.items():
         colour = colours.get(name) or next(others)
         axes.plot(np.arange(len(values)), values, color=colour, linewidth=1.6, label=label(name))

@@ -93,18 +93,8 @@ def _lines(head, query, offset, thickest):
 
 
 def _word(axes, x, shift, y, text, side, **look):
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(72 * shift, 0),
-        textcoords="offset points",
-        ha=side,
-        va="center_baseline",
-        size=TEXT,
-        annotation_clip=False,
-        parse_math=False,  # a $ is a $
-        **look,
-    )
+    look |= {"ha": side, "va": "center_baseline", "size": TEXT, "parse_math": False}  # a $ is a $
+    axes.annotate(text, (x, y), (72 * shift, 0), textcoords="offset points", annotation_clip=False, **look)
 
 
 def _colours(count):

@@ -120,19 +120,13 @@ def attention_maps(model, kind="encoder"):
 
     Raises RuntimeError before the first forward pass, ValueError for another kind or a model without such layers.
     """
-    places = {
-        "encoder": ("encoder", "attention"),
-        "decoder": ("decoder", "self_attention"),
-        "cross": ("decoder", "cross_attention"),
-    }
-    if kind not in places:
-        raise ValueError(f"kind must be one of {', '.join(places)}; got {kind!r}")
-    stack, name = places[kind]
-    blocks = getattr(model, stack, None)
+    names = {"encoder": "attention", "decoder": "self_attention", "cross": "cross_attention"}
+    if kind not in names:
+        raise ValueError(f"kind must be one of {', '.join(names)}; got {kind!r}")
+    stack, name = "encoder" if kind == "encoder" else "decoder", names[kind]
+    blocks, own = getattr(model, stack, None), type(model).__name__
     if not blocks:
-        raise ValueError(
-            f"model must have {stack} layers to show its {kind} attention, {type(model).__name__} has none"
-        )
+        raise ValueError(f"model must have {stack} layers to show its {kind} attention, {own} has none")
     maps = [getattr(block, name).weights for block in blocks]
     if any(weights is None for weights in maps):
         raise RuntimeError(f"the {stack} has no attention weights yet: call model(src, tgt_in) first")
@@ -183,10 +177,10 @@ def mask(mask, queries=None, keys=None):
         axes.set_yticks(np.arange(1, T) - 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1)
         axes.tick_params(which="minor", length=0)
+    look = {"edgecolor": HATCH, "linewidth": 0.5}
     legend = [
-        Patch(facecolor=SEEN, edgecolor=HATCH, linewidth=0.5, label="seen"),
-        Patch(facecolor=HIDDEN, edgecolor=HATCH, linewidth=0.5, label="hidden", hatch="////"),
-    ]
+        Patch(facecolor=SEEN, label="seen", **look), Patch(facecolor=HIDDEN, label="hidden", hatch="////", **look)
+    ]  # fmt: skip
     axes.legend(handles=legend, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
     return sheet.figure
 

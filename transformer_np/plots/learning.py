@@ -97,10 +97,8 @@ def loss_curves(losses, unit="nats per token"):
         values = np.asarray(values, float)
         if values.ndim != 1 or not len(values):
             raise ValueError(f"losses[{name!r}] must be a list of numbers, one per step, got shape {values.shape}")
-        color = (TRAINING, VALIDATION, RATE)[i % 3]
-        axes.plot(
-            np.arange(1, len(values) + 1), values, "--" if i else "-", color=color, linewidth=1.8, label=label(name)
-        )
+        look = {"color": (TRAINING, VALIDATION, RATE)[i % 3], "linewidth": 1.8, "label": label(name)}
+        axes.plot(np.arange(1, len(values) + 1), values, "--" if i else "-", **look)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(round_ticks(9, integer=True))

@@ -75,42 +75,25 @@ def attention_products(layer, words=None, head=1, row=0):
     A, S = weights[row, head - 1], F.attention_scores(q, k)
     K, of = q.shape[1], f"_{head}" if H > 1 else ""
     columns = slice((head - 1) * K, head * K)
-    titles = (
-        "The queries: what each word looks for",
-        "The keys: what each word offers",
-        "The values: what each word gives",
-    )
-    products = [
-        Product(
-            title,
-            [("X", x), "·", (f"W^{n}{of}", getattr(layer, f"w_{n.lower()}").data[:, columns]), "=", (n + of, y)],
-            words,
-        )
-        for title, n, y in zip(titles, "QKV", (q, k, v), strict=True)
-    ]
-    products += [
-        Product(
-            "How well each query fits each key",
-            [(f"Q{of}", q), "·", (f"K{of}^\\top", k.T), f"/ √{K}  =", (f"S{of}", S)],
-            words,
-        ),
-        Product("Weights: each row adds up to 1", ["softmax", (f"S{of}", S), "=", (f"A{of}", A)], words),
-        Product(
-            "The mean of the values, with these weights",
-            [(f"A{of}", A), "·", (f"V{of}", v), "=", (f"Z{of}", A @ v)],
-            words,
-        ),
-    ]
-    out = concat[row]
+    w = {name: getattr(layer, f"w_{name.lower()}").data[:, columns] for name in "QKV"}
+    kinds = zip("QKV", ("queries", "keys", "values"), ("looks for", "offers", "gives"), (q, k, v), strict=True)
+    products = {
+        f"The {plural}: what each word {does}": [("X", x), "·", (f"W^{name}{of}", w[name]), "=", (name + of, y)]
+        for name, plural, does, y in kinds
+    }
+    score = [(f"Q{of}", q), "·", (f"K{of}^\\top", k.T), f"/ √{K}  =", (f"S{of}", S)]
+    products["How well each query fits each key"] = score
+    products["Weights: each row adds up to 1"] = ["softmax", (f"S{of}", S), "=", (f"A{of}", A)]
+    mean = [(f"A{of}", A), "·", (f"V{of}", v), "=", (f"Z{of}", A @ v)]
+    products["The mean of the values, with these weights"] = mean
+    out, w_o = concat[row], layer.w_o.data
     if H > 1:
         heads = [(f"Z_{h + 1}", out[:, h * K : (h + 1) * K]) for h in range(H)]
-        products.append(Product(f"The {H} heads side by side", [*heads, "=", ("Z", out)], words))
-    w_o = layer.w_o.data
-    y = out @ w_o
+        products[f"The {H} heads side by side"] = [*heads, "=", ("Z", out)]
     bias = [] if layer.b_o is None else ["+", ("b^O", layer.b_o.data[None])]
-    y = y if layer.b_o is None else y + layer.b_o.data
-    products.append(Product("The output of the layer", [("Z", out), "·", ("W^O", w_o), *bias, "=", ("Y", y)], words))
-    return products
+    y = out @ w_o if layer.b_o is None else out @ w_o + layer.b_o.data
+    products["The output of the layer"] = [("Z", out), "·", ("W^O", w_o), *bias, "=", ("Y", y)]
+    return [Product(title, terms, words) for title, terms in products.items()]
 
 
 def layer_norm_products(layer, x, words=None):
@@ -121,19 +104,14 @@ def layer_norm_products(layer, x, words=None):
     beta = np.zeros_like(gamma) if layer.beta is None else layer.beta.data
     y, x_hat, inv_std = F.layer_norm(x, gamma, beta, layer.eps)
     mean = x.mean(axis=-1, keepdims=True)
-    return [
-        Product("Subtract the mean of each row", [("X", x), "−", ("\\mu", mean), "=", ("X - \\mu", x - mean)], words),
-        Product(
-            "Divide by the standard deviation of each row",
-            [("X - \\mu", x - mean), "/", ("\\sigma", 1 / inv_std), "=", ("\\hat{X}", x_hat)],
-            words,
-        ),
-        Product(
-            "Scale and shift each column",
-            [("\\hat{X}", x_hat), "⊙", ("\\gamma", gamma[None]), "+", ("\\beta", beta[None]), "=", ("Y", y)],
-            words,
-        ),
-    ]
+    centred, scaled = ("X - \\mu", x - mean), ("\\hat{X}", x_hat)
+    shift = "+", ("\\beta", beta[None])
+    products = {
+        "Subtract the mean of each row": [("X", x), "−", ("\\mu", mean), "=", centred],
+        "Divide by the standard deviation of each row": [centred, "/", ("\\sigma", 1 / inv_std), "=", scaled],
+        "Scale and shift each column": [scaled, "⊙", ("\\gamma", gamma[None]), *shift, "=", ("Y", y)],
+    }
+    return [Product(title, terms, words) for title, terms in products.items()]
 
 
 @styled
@@ -240,9 +218,8 @@ def _grid(axes, x, top, term, size, bottom):
     x += max(0, _width(term, size) - BETWEEN - width) / 2
     edges = np.linspace(x, x + width, columns + 1), np.linspace(top, top + height, rows + 1)
     line = 0.5 if size[1] == ROW else 0.0
-    mesh = axes.pcolormesh(
-        *edges, matrix, **colours(term[0], matrix), edgecolors="white" if line else "face", linewidth=line
-    )
+    look = {"edgecolors": "white" if line else "face", "linewidth": line}
+    mesh = axes.pcolormesh(*edges, matrix, **colours(term[0], matrix), **look)
     if size[1] == ROW:
         bright, texts = is_bright(mesh, matrix), numbers(matrix)
         for (i, j), light in np.ndenumerate(bright):

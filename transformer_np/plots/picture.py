@@ -69,11 +69,8 @@ class Picture(Figure):
         boxes = sorted({letter for text in texts for letter in text if font_with(letter) is None})
         if boxes:
             shown = " ".join(boxes[:12]) + " …" * (len(boxes) > 12)
-            warnings.warn(
-                f"no font of this machine has {shown}, which the picture shows as boxes: install one that does, such "
-                "as Noto Sans CJK for Chinese, Japanese and Korean",
-                stacklevel=4,
-            )
+            how = "install one that does, such as Noto Sans CJK for Chinese, Japanese and Korean"
+            warnings.warn(f"no font of this machine has {shown}, which the picture shows as boxes: {how}", stacklevel=4)
 
     def save_slide(self, fname, title):
         """Save the picture as a slide of 16 : 9, with a title in large type above it; the page is just large enough for
@@ -97,10 +94,9 @@ class Picture(Figure):
                 drawn = [text for text in self.findobj(Text) if text.get_visible() and text.get_text().strip()]
                 share = min(text.get_size() for text in drawn) / 72 / down
                 if share < SMALLEST:
-                    raise ValueError(
-                        f"the words of this slide would have {share:.2%} of its height, and {SMALLEST:.1%} is the "
-                        "least that can be read from a distance: show less"
-                    )
+                    least = f"{SMALLEST:.1%} is the least that can be read from a distance"
+                    what = f"the words of this slide would have {share:.2%} of its height"
+                    raise ValueError(f"{what}, and {least}: show less")
                 self.savefig(fname, bbox_inches=page)
         finally:
             back.remove()

@@ -22,18 +22,9 @@ class Sheet:
     """
 
     def __init__(
-        self,
-        rows,
-        columns,
-        queries,
-        keys,
-        heads=(),
-        title=None,
-        side=0.0,
-        count=1,
-        largest_cell=CELL,
+        self, rows, columns, queries, keys, heads=(), title=None, side=0.0, count=1, largest_cell=CELL,
         largest_page=LARGEST_PAGE,
-    ):
+    ):  # fmt: skip
         T, S = len(queries), len(keys)
         key_width = max(map(text_width, keys))
         left = EDGE + LABEL + max(map(text_width, queries)) + 2 * PAD
@@ -73,11 +64,8 @@ class Sheet:
             x = left + (room[0] - grid[0]) / 2 + column * pitch[0] + (pitch[0] - gap_x - panel[0]) / 2
             y = bottom + (room[1] + grid[1]) / 2 - row * pitch[1] - panel[1]
             axes = figure.panel(x, y, *panel, xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
-            named_keys, named_queries = keys[::every], queries[::every]
-            if i + columns < count:  # another panel below
-                named_keys = []
-            if column > 0:
-                named_queries = []
+            named_keys = keys[::every] if i + columns >= count else []  # no panel below
+            named_queries = queries[::every] if column == 0 else []
             axes.set_xticks(every * np.arange(len(named_keys)), named_keys)
             axes.set_yticks(every * np.arange(len(named_queries)), named_queries)
             axes.tick_params(length=2, pad=3, width=0.6)

@@ -91,19 +91,10 @@ def _bert(model):
     x = _shape(B, S, c.d_model)
     tables = f"{c.vocab_size}, {c.max_len} and {c.type_vocab_size} × {c.d_model}"
     modules = model.embedding, model.position, model.segment
-    column = [
-        Words("ids"),
-        _shape(B, S),
-        Box("Word + position + segment", tables, modules, EMBED),
-        x,
-        _norm("Layer norm", model.norm),
-        x,
-        _block(
-            "encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S),
-            masks=[f"padding mask {_shape(B, 1, 1, S)}"],
-        ),
-        x,
-    ]  # fmt: skip
+    column = [Words("ids"), _shape(B, S), Box("Word + position + segment", tables, modules, EMBED), x]
+    masks = [f"padding mask {_shape(B, 1, 1, S)}"]
+    column += [_norm("Layer norm", model.norm), x]
+    column += [_block("encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S), masks=masks), x]
     mlm, classes = [], []
     if model.mlm_head is not None:
         detail = f"{c.d_model} → {c.d_model} → {c.vocab_size}"

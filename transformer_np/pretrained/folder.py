@@ -5,8 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.files import read_utf8
-from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, model_type, read_settings
-from ..models.layouts.gguf import located
+from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, located, model_type, read_settings
 from ..support.checks import check_at_least, check_number, short
 from ..support.files import read_json_object
 from .tokenizer import PretrainedTokenizer

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..models.layouts.gguf import located
+from ..models.layouts.folder import located
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
 TOKENIZER = "tokenizer.json"

@@ -55,6 +55,16 @@ def as_ids(ids, size=None, name="ids"):
     return ids
 
 
+def as_rows(ids, size, name="ids", longest=None):
+    """`as_ids` of a batch, (B, T); ValueError for other axes, and for a T above `longest`, the model's max_len."""
+    ids = as_ids(ids, size, name)
+    if ids.ndim != 2:
+        raise ValueError(f"{name} must have the axes (batch, length), got shape {ids.shape}")
+    if longest is not None and ids.shape[1] > longest:
+        raise ValueError(f"{name} is {ids.shape[1]} tokens long, more than max_len = {longest}")
+    return ids
+
+
 def as_text_ids(ids, name="ids"):
     """The token ids of a whole text, (n,), as an integer array; n may be 0."""
     ids = as_array(ids, name, "whole numbers")
@@ -145,10 +155,8 @@ def as_dout(dout, shape, dtype, name="dout"):
     """The gradient of a forward's output; ValueError unless it has the output's shape and dtype."""
     dout = as_float_array(dout, name)
     if dout.shape != tuple(shape) or dout.dtype != dtype:
-        raise ValueError(
-            f"{name} must have the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}; "
-            f"got {dout.shape} and {dout.dtype}"
-        )
+        right = f"the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}"
+        raise ValueError(f"{name} must have {right}; got {dout.shape} and {dout.dtype}")
     return dout
 
 

@@ -128,9 +128,8 @@ def _locked(path):
             file.seek(0)
             holder = file.readline(200).strip() or "another process"
             file.close()
-            raise FileExistsError(
-                f"{path.parent} is in use by {holder}: wait until it has finished, or choose another folder"
-            )
+            how = "wait until it has finished, or choose another folder"
+            raise FileExistsError(f"{path.parent} is in use by {holder}: {how}")
         with suppress(OSError):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 break
@@ -187,9 +186,8 @@ def read_bytes(path, expected="a file", most=LARGEST_TEXT):
 def check_downloaded(path, beginning):
     """Raise ValueError if the first bytes of a file are those of a Git LFS pointer, which stands for the real file."""
     if beginning.startswith(b"version https://git-lfs.github.com/spec/"):
-        raise ValueError(
-            f"{path} is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder, or download it again"
-        )
+        how = "run `git lfs pull` in its folder, or download it again"
+        raise ValueError(f"{path} is a Git LFS pointer, not the file itself: {how}")
 
 
 def read_json(path):

@@ -18,18 +18,20 @@ _lock = threading.RLock()
 
 @contextmanager
 def methods(owner, stand_ins):
-    """Inside the block, this one object has these methods, {name: function}; others of its class keep theirs."""
+    """Inside the block, this one object, class or module has these methods, {name: function}; other objects of its
+    class keep theirs."""
     before = {name: vars(owner)[name] for name in stand_ins if name in vars(owner)}
+    of = type if isinstance(owner, type) else object  # not Module.__setattr__
     try:
         for name, function in stand_ins.items():
-            object.__setattr__(owner, name, function)  # not by Module.__setattr__
+            of.__setattr__(owner, name, function)
         yield
     finally:
         for name in stand_ins.keys() & vars(owner).keys():
             if name in before:
-                object.__setattr__(owner, name, before[name])
+                of.__setattr__(owner, name, before[name])
             else:
-                object.__delattr__(owner, name)
+                of.__delattr__(owner, name)
 
 
 @contextmanager

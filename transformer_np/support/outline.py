@@ -22,11 +22,8 @@ class Outline:
 
     def __str__(self):
         rows = [row for entry in folded(self.inside) for row in entry._rows(1)]
-        widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-        lines = [
-            f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {size:>{widths[2]}}  {own}".rstrip()
-            for name, kind, size, own in rows
-        ]
+        a, b, c = (max((len(row[column]) for row in rows), default=0) for column in range(3))
+        lines = [f"{name:<{a}}  {kind:<{b}}  {size:>{c}}  {own}".rstrip() for name, kind, size, own in rows]
         return "\n".join([f"{self.kind}: {self._count()}", *lines])
 
     def _rows(self, depth):

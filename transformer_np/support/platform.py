@@ -15,6 +15,10 @@ def in_browser():
     return sys.platform in ("emscripten", "wasi")
 
 
+if in_browser():  # in some, the clock of processor time stands still: who waits for it waits forever
+    time.process_time = time.perf_counter
+
+
 def can_fork():
     """Whether this system can fork a process. (macOS can, but its matrix library breaks.)"""
     return hasattr(os, "fork") and sys.platform != "darwin" and not in_browser()

@@ -24,16 +24,13 @@ class Seals:
         where = f"{self.path} ({type(module).__name__})" if self.path else type(module).__name__
         for name in names:
             if name in self.sums and _sum(module._kept[name]) != self.sums[name]:
-                raise RuntimeError(
-                    f"{where}: {name} was changed in place after the forward pass had kept it, so the gradient would "
-                    "be wrong. Make a new array instead: x = x + y, not x += y"
-                )
+                what = f"{where}: {name} was changed in place after the forward pass had kept it"
+                advice = "Make a new array instead: x = x + y, not x += y"
+                raise RuntimeError(f"{what}, so the gradient would be wrong. {advice}")
         for name, parameter in _parameters(module):
             if self.of_parameters.get(name, _sum(parameter.data)) != _sum(parameter.data):
-                raise RuntimeError(
-                    f"{where}: the parameter {name} was changed between the forward and the backward pass, so the "
-                    "gradient would be wrong. Update parameters after the backward pass"
-                )
+                what = f"{where}: the parameter {name} was changed between the forward and the backward pass"
+                raise RuntimeError(f"{what}, so the gradient would be wrong. Update parameters after the backward pass")
 
 
 def seal(model):

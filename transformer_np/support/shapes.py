@@ -85,9 +85,8 @@ def _quick_test(specs, optional, flags):
             raise TypeError(f"shapes: the letters of {name} stand before it only in an argument that may be None")
         if first is None and name in optional:
             raise TypeError(f"shapes: {name} may be None, so another array must stand before it")
-        dtype = (
-            f"({name}.dtype is {first}.dtype or {name}.dtype == {first}.dtype)" if first else f"{name}.dtype in FLOATS"
-        )
+        same = f"({name}.dtype is {first}.dtype or {name}.dtype == {first}.dtype)"
+        dtype = same if first else f"{name}.dtype in FLOATS"
         found = dict(known)
         fits = " and ".join([f"type({name}) is ndarray", dtype, *_fits(name, spec, found)])
         if name in optional:
@@ -129,10 +128,8 @@ def _checked(where, given, specs, optional):
         if first is None:
             first = name
         elif array.dtype != given[first].dtype:
-            raise ValueError(
-                f"{where}: {name} is {array.dtype} but {first} is {given[first].dtype}; "
-                "bring both to one dtype with .astype"
-            )
+            dtypes = f"{name} is {array.dtype} but {first} is {given[first].dtype}"
+            raise ValueError(f"{where}: {dtypes}; bring both to one dtype with .astype")
         _match(where, name, array.shape, spec, sizes)
     return given
 

@@ -35,9 +35,8 @@ def _handler(error):
         word = word[1:]  # 10⁻⁸ is 10^-8
     if re.fullmatch("[a-zA-Z]{2,}", word):  # keeps its distance: 2σ is no 2sigma
         before, after = text[:at][-1:], text[at + 1 :][:1]
-        word = (
-            " " * _is_of_word(before) + word + " " * (_is_of_word(after) and _encoded(after, error.encoding) == after)
-        )
+        follows = _is_of_word(after) and _encoded(after, error.encoding) == after
+        word = " " * _is_of_word(before) + word + " " * follows
     return word, at + 1
 
 

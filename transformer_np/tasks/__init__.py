@@ -19,6 +19,16 @@ def task_of(kind):
     return getattr(import_module(f".{module}", __name__), name)()
 
 
+def load_trained(folder, *kinds, newest=()):
+    """The Trained in the folder of a run of one of these kinds, such as a Translator; without a folder, that of the
+    newest run of these kinds, or of the kinds `newest`, below this folder. Raises as `runs.read_run` and `newest_run`.
+    """
+    from .runs import newest_run, read_run
+
+    folder = folder or newest_run(*(newest or kinds))
+    return task_of(read_run(folder, *kinds)["kind"]).Result.load(folder)
+
+
 def all_tasks():
     """All training tasks."""
     return [task_of(kind) for kind in TASKS]

@@ -50,17 +50,10 @@ class Measured:
 def advice(measured):
     """The most important lines of advice for this run, at most MOST, and of those about the number of steps only one:
     they would contradict each other."""
-    if _well(measured):
-        steps = None
-    else:
-        steps = _overfitting(measured) or _little_learned(measured) or _still_falling(measured)
+    can_gain = _loss_kept(measured) > NOTHING if measured.right is None else measured.right < WELL
+    steps = can_gain and (_overfitting(measured) or _little_learned(measured) or _still_falling(measured))
     lines = [line for line in (steps, _unknown(measured), _longer(measured)) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
-
-
-def _well(measured):
-    """Whether unseen data are predicted so well that there is nothing to gain."""
-    return measured.right >= WELL if measured.right is not None else _loss_kept(measured) <= NOTHING
 
 
 def _loss_kept(measured):
@@ -73,12 +66,10 @@ def _little_learned(measured):
     loss = _loss_kept(measured)
     if measured.baseline is None or loss < LITTLE * measured.baseline:
         return None
-    rate = measured.options.get("lr")
-    return (
-        f"little was learned: the validation loss is {loss:.2f}, and {measured.baseline:.2f} from the frequencies of "
-        f"the targets alone; try more --steps (now {measured.options['steps']:,}), or a different --lr"
-        + (f" (now {rate:g})" if rate else "")
-    )
+    rate, steps = measured.options.get("lr"), measured.options["steps"]
+    losses = f"the validation loss is {loss:.2f}, and {measured.baseline:.2f} from the frequencies of the targets alone"
+    way_on = f"try more --steps (now {steps:,}), or a different --lr" + (f" (now {rate:g})" if rate else "")
+    return f"little was learned: {losses}; {way_on}"
 
 
 def _overfitting(measured):
@@ -90,10 +81,8 @@ def _overfitting(measured):
     which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
     dropout = measured.options.get("dropout")
     how = "" if dropout is None else f" or a higher --dropout (now {dropout:g})"
-    return (
-        f"overfitting: since step {step:,} the validation loss has risen from {lowest:.2f} to {last:.2f} ({which}); "
-        f"more training data help{how}"
-    )
+    risen = f"since step {step:,} the validation loss has risen from {lowest:.2f} to {last:.2f} ({which})"
+    return f"overfitting: {risen}; more training data help{how}"
 
 
 def _still_falling(measured):
@@ -120,10 +109,8 @@ def _still_falling(measured):
     if fall < share:
         return None
     more = int(steps[-1]) * (2 if fall < FAST else 4)
-    return (
-        f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f}): train again with "
-        f"--steps {more}"
-    )
+    falls = f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f})"
+    return f"{falls}: train again with --steps {more}"
 
 
 def _stuck(measured):
@@ -137,29 +124,24 @@ def _stuck(measured):
         freer = [("lr", float(f"{measured.rate / 3:.1g}"))]  # sums of numbers are learned only so
     flags = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in freer)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
-    return (
-        f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: train with "
-        f"{flags}{' and with ' * bool(flags)}more data{data}"
-    )
+    way_on = f"train with {flags}{' and with ' * bool(flags)}more data{data}"
+    return f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: {way_on}"
 
 
 def _unknown(measured):
     if measured.unknown < UNKNOWN:
         return None
-    return (
-        f"{measured.unknown:.0%} of the tokens in unseen data are unknown, because they occur at most once in "
-        "training: more data, or smaller units (--tokens char), would make them known"
-    )
+    why = "because they occur at most once in training"
+    way_on = "more data, or smaller units (--tokens char), would make them known"
+    return f"{measured.unknown:.0%} of the tokens in unseen data are unknown, {why}: {way_on}"
 
 
 def _longer(measured):
     count, longest = measured.longer
     if not count:
         return None
-    return (
-        f"{count} unseen sources are longer than any in training (at most {longest} tokens): the model has not learned "
-        "these positions; train with long ones"
-    )
+    longer = f"{count} unseen sources are longer than any in training (at most {longest} tokens)"
+    return f"{longer}: the model has not learned these positions; train with long ones"
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------
@@ -172,18 +154,13 @@ def measure(run, sampled=False):
     if sampled and len(validation) > 1:  # the last one is of all the data: compare like with like
         latest = [(trainer.step, trainer.best.latest)] if trainer.best else []
         validation = validation[:-1] + latest
+    right = [share for name, share in run.measured.items() if any(what in name for what in ANSWERS)]
+    examples = len(setup.batches) if hasattr(setup.batches, "__len__") else None
     return Measured(
-        trainer.history.losses,
-        validation,
-        trainer.best.step if run.kept else trainer.step,
-        min((share for name, share in run.measured.items() if any(what in name for what in ANSWERS)), default=None),
-        len(setup.batches) if hasattr(setup.batches, "__len__") else None,
-        _baseline(setup, min(BATCHES, trainer.step)),
-        _share_unknown(run),
-        _longer_sources(run),
-        max(trainer.history.learning_rates, default=None),
-        vars(run.options),
-    )
+        trainer.history.losses, validation, trainer.best.step if run.kept else trainer.step, min(right, default=None),
+        examples, _baseline(setup, min(BATCHES, trainer.step)), _share_unknown(run), _longer_sources(run),
+        max(trainer.history.learning_rates, default=None), vars(run.options),
+    )  # fmt: skip
 
 
 def _baseline(setup, steps):
@@ -204,9 +181,8 @@ def _counted(objective, batches):
 
 def _sources(batch):
     """The arrays of ids that a model reads and writes in a batch of sentences; none for a text."""
-    return [getattr(batch, name) for name in ("src", "tgt_out") if hasattr(batch, name)] or (
-        [batch.ids] if hasattr(batch, "labels") else []
-    )
+    names = ("ids",) if hasattr(batch, "labels") else ("src", "tgt_out")
+    return [getattr(batch, name) for name in names if hasattr(batch, name)]
 
 
 def _ours(run):

@@ -19,8 +19,6 @@ from .options import TaskOptions, falling_cosine, optimizer_of
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
-KIND = "classify"
-
 # The built-in sentences follow rules without exceptions, which take long to find. A few thousand real texts are soon
 # memorized: on 10,605 snippets of film reviews, the validation loss ends at 1.29 with the defaults of BUILT_IN; with
 # those of OWN_DATA it is 0.54, and 78.6 % of unseen snippets are right.
@@ -46,24 +44,23 @@ class ClassifyOptions(TaskOptions):
     """
 
     data: str | None = flag.option(
-        None,
-        "training texts, one per line: label, tab, text; or pairs: label, tab, text, tab, text (default: built-in "
-        "sentiment)",
-        "FILE",
-    )
+        None, "training texts, one per line: label, tab, text; or pairs: label, tab, text, tab, text (default: "
+        "built-in sentiment)", "FILE",
+    )  # fmt: skip
     test: str | None = flag.option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
     init: str | None = flag.option(
         None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR"
     )
     pretrained: str | None = fine_tuning.pretrained("BERT")
     pooling: str | None = flag.option(
-        None,
-        "with --pretrained: the classifier reads the mean over all tokens, or [CLS] (default: mean)",
+        None, "with --pretrained: the classifier reads the mean over all tokens, or [CLS] (default: mean)",
         choices=tuple(POOLERS),
-    )
+    )  # fmt: skip
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    old_rate: float = fine_tuning.old_rate(0.1)
+    old_rate: float = flag.option(
+        0.1, "with --pretrained: the learning rate of pretrained layers, as a share of --lr", interval="[0, 1]"
+    )
     tokens: str | None = flag.option(None, "the unit of text (default: word)", choices=("word", "char"))
     steps: int | None = flag.option(
         None, f"training steps; the learning rate falls until the last one {_defaults('steps')}"
@@ -83,11 +80,9 @@ class ClassifyOptions(TaskOptions):
     optimizer: str = flag.optimizer("adamw")
     lr: float | None = flag.option(None, f"highest learning rate {_defaults('lr')}")
     warmup: int | None = flag.option(
-        None,
-        f"steps to the highest learning rate; at most half of all steps (default: {WARM_TEXTS} / batch size; "
-        f"pretrained: {PRETRAINED['warmup']})",
-        least=0,
-    )
+        None, f"steps to the highest learning rate; at most half of all steps (default: {WARM_TEXTS} / batch size; "
+        f"pretrained: {PRETRAINED['warmup']})", least=0,
+    )  # fmt: skip
     weight_decay: float = flag.weight_decay(0.01)
     seed: int = flag.seed("parameters, split, batches and dropout")
 
@@ -153,8 +148,8 @@ class Classifier(Trained):
     def values_of(self, encoded):
         """As `probabilities`, from the Encoded of `read`."""
         z = self._ask(self.model.classify, encoded)[0]  # (C,)
-        p = {"one": F.softmax, "several": _sigmoid, "number": lambda z: z}[self.output](z)
-        return dict(zip(self.labels, map(float, p), strict=True))
+        said = {"one": F.softmax, "several": lambda z: (1 + F.tanh(z / 2)) / 2, "number": lambda z: z}[self.output]
+        return dict(zip(self.labels, map(float, said(z)), strict=True))
 
     def _ask(self, method, encoded):
         """A method of the model for one text, with its padding: none."""
@@ -196,8 +191,8 @@ class Classifier(Trained):
 class ClassifyTask(Task):
     """An encoder with a classifier on [CLS], from scratch or fine-tuned (Devlin et al. 2019, §4.1), with AdamW."""
 
-    kind = KIND
-    example = "transformer-np train classify --data reviews.tsv --out runs/reviews"
+    kind = "classify"
+    example = "--data reviews.tsv --out runs/reviews"
     Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)
 
@@ -263,21 +258,12 @@ class ClassifyTask(Task):
         longer = sum(one.left_out > 0 for one, _ in train)
         what = "pairs of texts" if pairs else "texts"
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
+        rates = fine_tuning.rates(model, options) if options.pretrained else None
+        adamw = partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix, rates=rates)
+        smoothing = options.label_smoothing or 0.0  # None in older runs
         return Setup(
-            model,
-            Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
-            optimizer_of(
-                options,
-                model,
-                partial(
-                    AdamW,
-                    weight_decay=options.weight_decay,
-                    decays=is_matrix,
-                    rates=fine_tuning.rates(model, options) if options.pretrained else None,
-                ),
-            ),
-            _batches(train, options.batch_size, options.seed),
-            list(_batches(validation, 128).in_order()),
+            model, Classification(model, label_smoothing=smoothing), optimizer_of(options, model, adamw),
+            _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
@@ -285,9 +271,8 @@ class ClassifyTask(Task):
             + (f", which start from {options.init}" if options.init else "")
             + (fine_tuning.note(model, options) if options.pretrained else "")
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
-            header=fine_tuning.header(model, options) if options.pretrained else {},
-            facts=fine_tuning.facts(options),
-        )
+            header=fine_tuning.header(model, options) if options.pretrained else {}, facts=fine_tuning.facts(options),
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen texts whose label is the likeliest."""
@@ -341,10 +326,6 @@ def _take_over(model, checkpoint):
         model.load_state_dict(state, strict=False)
     except ValueError as error:
         raise ValueError(f"{checkpoint} does not fit the model: {error}") from None
-
-
-def _sigmoid(z):
-    return (1 + F.tanh(z / 2)) / 2
 
 
 def _are_pairs(split):

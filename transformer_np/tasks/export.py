@@ -31,10 +31,8 @@ def as_pretrained(tokenizer, around=False):
     elif isinstance(tokenizer, CharTokenizer):
         parts = _of_characters(tokenizer)
     else:
-        raise ValueError(
-            f"the run has a tokenizer of {tokenizer.kind}s, whose rules for spaces and marks tokenizer.json cannot "
-            "express: train with --tokens char or bpe for other libraries"
-        )
+        what = f"a tokenizer of {tokenizer.kind}s, whose rules for spaces and marks tokenizer.json cannot express"
+        raise ValueError(f"the run has {what}: train with --tokens char or bpe for other libraries")
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
     added = [{"id": i, "content": token, **flags} for i, token in enumerate(SPECIAL_TOKENS)]
     found = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **parts}

@@ -14,7 +14,7 @@ from ..data import Tokenizer
 from ..layers import add_lora, merge_lora
 from ..layers.initial import blank, normal
 from ..models.decoder_only import DecoderOnly
-from ..models.layouts.gguf import located
+from ..models.layouts.folder import located
 from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
@@ -30,24 +30,14 @@ def pretrained(of):
 
 def freeze():
     """The option with the number of frozen blocks."""
-    return option(
-        None, "with --pretrained: the embeddings and the first N blocks stay as they are (default: all learn)", least=0
-    )
+    text = "with --pretrained: the embeddings and the first N blocks stay as they are (default: all learn)"
+    return option(None, text, least=0)
 
 
 def lora():
     """The option with the rank of LoRA."""
-    return option(
-        None,
-        "with --pretrained: all weights stay, and small matrices of this rank beside those of attention learn",
-        "RANK",
-    )
-
-
-def old_rate(default):
-    """The option with the factor of the learning rate of pretrained parameters."""
-    text = "with --pretrained: the learning rate of pretrained layers, as a share of --lr"
-    return option(default, text, interval="[0, 1]")
+    text = "with --pretrained: all weights stay, and small matrices of this rank beside those of attention learn"
+    return option(None, text, "RANK")
 
 
 def check_options(options):
@@ -56,9 +46,8 @@ def check_options(options):
         if getattr(options, name) is not None and options.pretrained is None:
             raise ValueError(f"{name} needs pretrained: a model that starts from scratch has nothing to keep")
     if options.pretrained is not None and options.optimizer == "muon":
-        raise ValueError(
-            "optimizer must be adamw with pretrained: Muon's steps would take the weights far away at once"
-        )
+        why = "Muon's steps would take the weights far away at once"
+        raise ValueError(f"optimizer must be adamw with pretrained: {why}")
 
 
 def start(options, kind, **changes):
@@ -90,10 +79,8 @@ def _read(folder, kind, **changes):
     config = replace(model.config, **changes)
     with blank():
         changed = type(model)(config)
-    changed.load_state_dict(
-        {n: p.data for n, p in model.named_parameters() if n in dict(changed.named_parameters()) and not _is_new(n)},
-        strict=False,
-    )
+    known = {name for name, _ in changed.named_parameters() if not _is_new(name)}
+    changed.load_state_dict({n: p.data for n, p in model.named_parameters() if n in known}, strict=False)
     rng = np.random.default_rng(config.seed)
     for name, parameter in changed.named_parameters():
         if _is_new(name) and parameter.data.ndim > 1:
@@ -156,9 +143,6 @@ class _Plain:
 
     def encode(self, text):
         return self.tokenizer.encode(text, special=False)
-
-    def decode(self, ids):
-        return self.tokenizer.decode(ids)
 
 
 def _sum_of_frozen(model):

@@ -1,15 +1,15 @@
 """Masked language model: a BERT that learns from unlabelled texts to predict masked tokens."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .. import data
 from ..models import Bert, BertConfig
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
+from . import runs
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
-
-KIND = "mlm"
 
 # the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
@@ -41,8 +41,8 @@ class MLMOptions(TaskOptions):
 class MLMTask(Task):
     """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
-    kind = KIND
-    example = "transformer-np train mlm --text play.txt --out runs/words"
+    kind = "mlm"
+    example = "--text play.txt --out runs/words"
     Options = MLMOptions
     tokenizer_names = ("tokenizer",)
 
@@ -66,17 +66,13 @@ class MLMTask(Task):
             raise ValueError("the text is too short: its validation part has no token of the vocabulary")
         model = Bert(replace(config(options, len(tokenizer)), pooler=False))
         return Setup(
-            model,
-            MaskedLanguageModel(model),
-            optimizer_of(
-                options, model, lambda learned: AdamW(learned, weight_decay=options.weight_decay, decays=is_matrix)
-            ),
+            model, MaskedLanguageModel(model),
+            optimizer_of(options, model, partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix)),
             data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
-            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
-            schedule=falling_cosine(options),
+            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()), schedule=falling_cosine(options),
             note=f"{len(train):,} texts to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of the masked validation tokens that the model predicts as the likeliest."""
@@ -93,6 +89,20 @@ class MLMTask(Task):
 def config(options, vocab_size):
     """The BertConfig of the encoder that the options describe."""
     return BertConfig(vocab_size, max_len=options.max_len, **sizes(options))
+
+
+def asked_for_masked(folder):
+    """The id of <mask> in a run, its model and tokenizer, and the function from a text with [MASK] to the model's
+    arguments; the tokenizer gives the id for no text."""
+    _, options, tokenizers = MLMTask().read(folder)
+    tokenizer = tokenizers["tokenizer"]
+    mask = len(tokenizer) - 1
+
+    def read(text):
+        ids = [i for part in text.split("[MASK]") for i in (mask, *tokenizer.encode(part))][1:]
+        return [data.as_encoder_input(ids, options.max_len)]
+
+    return mask, runs.load_run_model(folder, tokenizers), tokenizer, read
 
 
 def _pieces(text, tokenizer, max_len):

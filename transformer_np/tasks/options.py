@@ -15,13 +15,14 @@ MUON_LR, MUON_WARMUP = 0.03, 50
 OF_MUON = {"lr": MUON_LR, "warmup": MUON_WARMUP}
 
 
-def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞)"):
+def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞)", adamw=None):
     """A field of a task's Options: its default, help text and metavar, and the values that it accepts.
 
     choices: of a string; least: the smallest value of a whole number; interval: of a float, as in `check_number`
+    adamw: what stands for a default of None if the optimizer is not Muon
     """
     accepted = {"choices": choices, "least": least, "interval": interval}
-    return field(default=default, metadata={"text": text, "metavar": metavar, **accepted})
+    return field(default=default, metadata={"text": text, "metavar": metavar, "adamw": adamw, **accepted})
 
 
 def text():
@@ -42,9 +43,7 @@ def vocab_size(default, text):
 def warmup(default=100, least=0):
     """The option with the steps to the highest rate; default: that of AdamW."""
     text = f"steps to the highest learning rate, at most half of all (default: {default}; with --optimizer muon"
-    made = option(None, f"{text} {MUON_WARMUP})", least=least)
-    made.metadata = {**made.metadata, "adamw": default}
-    return made
+    return option(None, f"{text} {MUON_WARMUP})", least=least, adamw=default)
 
 
 def weight_decay(default):
@@ -60,9 +59,7 @@ def optimizer(default, shown=None):
 
 def lr(adamw):
     """The option with the highest learning rate; adamw: its default, if the optimizer is not Muon"""
-    made = option(None, f"highest learning rate (default: {adamw}; with --optimizer muon {MUON_LR})")
-    made.metadata = {**made.metadata, "adamw": adamw}
-    return made
+    return option(None, f"highest learning rate (default: {adamw}; with --optimizer muon {MUON_LR})", adamw=adamw)
 
 
 def min_lr():
@@ -89,7 +86,7 @@ class TaskOptions:
         for f in fields(self):
             if f.name in OF_MUON and getattr(self, f.name) is None:
                 muon = getattr(self, "optimizer", None) == "muon"
-                object.__setattr__(self, f.name, OF_MUON[f.name] if muon else f.metadata.get("adamw"))
+                object.__setattr__(self, f.name, OF_MUON[f.name] if muon else f.metadata["adamw"])
             if f.name == "min_lr" and self.min_lr is None and isinstance(self.lr, float):
                 object.__setattr__(self, "min_lr", self.lr / 20)
             value, kinds = getattr(self, f.name), get_args(f.type) or (f.type,)

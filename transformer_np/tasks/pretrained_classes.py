@@ -52,9 +52,8 @@ class PretrainedClassifier(Classifier):
         found = PretrainedFolder(folder)
         config = found.model_for(Bert, "which has no classes; a BERT can have some").config
         if config.num_classes is config.token_classes is None and not config.span_head:
-            raise ValueError(
-                f"{folder} holds a BERT without a head for a task; train one with `train classify --pretrained`"
-            )
+            how = "train one with `train classify --pretrained`"
+            raise ValueError(f"{folder} holds a BERT without a head for a task; {how}")
         classifier = cls(found.model, found.tokenizer, found.labels, found.max_tokens)
         classifier.output = found.output
         return classifier

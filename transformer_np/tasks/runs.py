@@ -27,10 +27,9 @@ def create_run(folder, description):
     """
     folder = Path(folder)
     if (folder / CHECKPOINT).exists():
-        raise FileExistsError(
-            f"{folder} already has a run: continue it with --resume, or choose another folder with --out. "
-            "In Python: train({}, folder, resume=True) continues it, overwrite=True discards it"
-        )
+        in_python = "train({}, folder, resume=True) continues it, overwrite=True discards it"
+        how = f"continue it with --resume, or choose another folder with --out. In Python: {in_python}"
+        raise FileExistsError(f"{folder} already has a run: {how}")
     replace_run(folder, description)
 
 
@@ -53,10 +52,8 @@ def nothing_saved(folder):
     history = history_path(Path(folder) / CHECKPOINT)
     if not history.exists():
         return "nothing was saved yet: this run starts from the beginning"
-    return (
-        f"{history} is there, but {CHECKPOINT} is not: it was deleted, or the run was stopped during its first save; "
-        "this run starts from the beginning"
-    )
+    why = "it was deleted, or the run was stopped during its first save"
+    return f"{history} is there, but {CHECKPOINT} is not: {why}; this run starts from the beginning"
 
 
 def read_run(folder, *kinds):
@@ -137,9 +134,8 @@ def newest_run(*kinds, below="."):
                 continue
             found.append(checkpoint)
     if not found:
-        raise FileNotFoundError(
-            f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
-        )
+        how = f"train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
+        raise FileNotFoundError(f"no trained model found here: {how}")
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
 
 

@@ -19,8 +19,6 @@ from .options import TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
-KIND = "t5"
-
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
 TASKS = (*PREFIXES, SPANS)
@@ -112,10 +110,8 @@ class TextToText(Trained):
             raise ValueError("it does not name the prefixes of its tasks")
         sentinels = model.config.vocab_size - len(tokenizer)
         if sentinels < 0:
-            raise ValueError(
-                f"its tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}: "
-                f"they are from two different runs"
-            )
+            has = f"its tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}"
+            raise ValueError(f"{has}: they are from two different runs")
         return cls(model, data.SentinelTokenizer(tokenizer, sentinels), prefixes)
 
     @classmethod
@@ -197,9 +193,8 @@ class TextToText(Trained):
             outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
             return map(self.tokenizer.decode, outputs)
 
-        return share_exact(
-            [(self.encode(text)[0], target) for text, target in pairs], written, batch_size, config.pad_id
-        )
+        encoded = [(self.encode(text)[0], target) for text, target in pairs]
+        return share_exact(encoded, written, batch_size, config.pad_id)
 
     def evaluate(self, path):
         """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
@@ -233,8 +228,8 @@ class T5Task(Task):
     """One T5 on a mixture of tasks (Raffel et al. 2020, §3.5.2): every batch has examples of each, with teacher forcing
     and Adam; linear warm-up, then half a cosine down."""
 
-    kind = KIND
-    example = "transformer-np train t5 --tasks sentiment,date,spans --text play.txt --out runs/mixture"
+    kind = "t5"
+    example = "--tasks sentiment,date,spans --text play.txt --out runs/mixture"
     Options, Result = T5Options, TextToText
     tokenizer_names = ("tokenizer",)
 
@@ -246,13 +241,10 @@ class T5Task(Task):
         if name == SPANS:
             text = data.documentation_text() if options.text is None else data.read_text(options.text)
             return data.split_text(text)
-        source = {
-            "translate": data.english_portuguese,
-            "sentiment": data.sentiment_sentences,
-            "date": data.written_dates,
-        }
+        source = {"translate": data.english_portuguese, "sentiment": data.sentiment_sentences,
+                  "date": data.written_dates}[name]  # fmt: skip
         held_out = [data.LECTURE_SENTENCE] if name == "translate" else ()
-        split = data.split_pairs(source[name](), seed=options.seed, held_out=held_out)
+        split = data.split_pairs(source(), seed=options.seed, held_out=held_out)
         parts = (split.train, split.validation, split.test)
         return data.Split(*([(PREFIXES[name] + text.lower(), target) for text, target in part] for part in parts))
 
@@ -290,23 +282,14 @@ class T5Task(Task):
             validation += held_out.in_order()
             notes.append(f"{name}: {note}")
         own = {"d_head": options.d_head, "activation": options.activation, "max_len": options.max_len}
-        own |= {
-            "pad_id": PAD,
-            "eos_id": EOS,
-            "bos_id": PAD,
-            **sizes(options, "num_encoder_layers", "num_decoder_layers"),
-        }
-        model = T5(T5Config(len(tokenizer), **own))
+        own |= {"pad_id": PAD, "eos_id": EOS, "bos_id": PAD}
+        model = T5(T5Config(len(tokenizer), **own, **sizes(options, "num_encoder_layers", "num_decoder_layers")))
         model.encoder_bias.table.data *= BIAS_STD * options.d_model**0.5
         return Setup(
-            model,
-            TeacherForcing(model),
-            optimizer_of(options, model, Adam),
-            data.MixedBatches(batches),
-            validation,
+            model, TeacherForcing(model), optimizer_of(options, model, Adam), data.MixedBatches(batches), validation,
             schedule=falling_cosine(options),
             note=f"{'; '.join(notes)}; {len(tokenizer)} different tokens; {model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen texts with exactly the right answer; for spans the share of hidden tokens."""
@@ -338,14 +321,10 @@ def _pair_batches(split, tokenizer, options, batch_size):
     if not all(fitting):
         raise ValueError(f"no example is short enough for max_len = {options.max_len} tokens")
     left_out = len(split.train) + len(split.validation) - sum(map(len, fitting))
+    rows = ([([*tokenizer.encode(text), EOS], tokenizer.encode(target)) for text, target in part] for part in fitting)
     train, held_out = (
-        data.Seq2SeqBatches(
-            [([*tokenizer.encode(text), EOS], tokenizer.encode(target)) for text, target in part],
-            size,
-            options.seed,
-            bos_id=PAD,
-        )
-        for part, size in zip(fitting, (batch_size, 128), strict=True)
+        data.Seq2SeqBatches(pairs, size, options.seed, bos_id=PAD)
+        for pairs, size in zip(rows, (batch_size, 128), strict=True)
     )
     note = f"{len(split.train):,} examples to learn from, {len(split.validation):,} for validation, "
     note += f"{len(split.test):,} unseen for the test"

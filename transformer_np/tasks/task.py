@@ -84,7 +84,7 @@ class Task:
     """
 
     kind = None  # its summary is in `tasks`
-    example = None  # for the command line
+    example = None  # arguments for the command line
     Options = Result = None
     tokenizer_names = ()
     changeable = ("steps",)
@@ -215,7 +215,8 @@ class Task:
         if constant_lr is not None:  # the step after which the rate is constant, and the rate
             description["constant_lr"] = [trainer.step, constant_lr]
         if "constant_lr" in description:
-            trainer.schedule = _then_constant(schedule, *description["constant_lr"])
+            last, rate = description["constant_lr"]
+            trainer.schedule = lambda step: schedule(step) if step <= last else rate
         if trainer.step > options.steps:
             raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
         line = runs.nothing_saved(folder) if fresh else _what_the_rate_does(trainer, stored.steps, options.steps)
@@ -227,18 +228,12 @@ class Task:
         seen = self.seen(options, data, tokenizers)
         if seen is not None:
             setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
+        header = {"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header}
         trainer = Trainer(
-            setup.model,
-            setup.optimizer,
-            setup.objective,
-            schedule=setup.schedule,
-            clip_norm=setup.clip_norm,
-            checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
-            workers=how["workers"],
-            keep_best=how["keep"] == "best",
+            setup.model, setup.optimizer, setup.objective, setup.schedule, setup.clip_norm,
+            Path(folder) / runs.CHECKPOINT, header, how["workers"], keep_best=how["keep"] == "best",
             tokens_at_once=tokens_at_once(setup.model),
-        )
+        )  # fmt: skip
         if isinstance(trainer.team, MPITeam) or isinstance(how["workers"], Team):
             how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored later
         return Run(options, data, tokenizers, setup, trainer)
@@ -256,7 +251,8 @@ class Task:
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
-            options = self.Options(**self._stored(description.get("options")))
+            older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
+            options = self.Options(**{**older, **description.get("options")})  # an older run names no optimizer
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             step, rate = description.get("constant_lr", (0, 1.0))
@@ -266,11 +262,6 @@ class Task:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
         return description, options, tokenizers
-
-    def _stored(self, options):
-        """The options of a run; those of an older one name no optimizer."""
-        older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
-        return {**older, **options}
 
     def check_stored(self, options):
         """Raise ValueError for options that no run of this task has."""
@@ -284,10 +275,8 @@ class Task:
             if f.name not in self.changeable and getattr(stored, f.name) != getattr(wanted, f.name)
         ]
         if differing:
-            raise ValueError(
-                f"the run was started with {', '.join(differing)}; "
-                f"only {' and '.join(self.changeable)} may change when it is resumed"
-            )
+            may_change = f"only {' and '.join(self.changeable)} may change when it is resumed"
+            raise ValueError(f"the run was started with {', '.join(differing)}; {may_change}")
         return wanted
 
 
@@ -310,11 +299,6 @@ def _checked(how):
     return how
 
 
-def _then_constant(schedule, last, rate):
-    """A schedule up to step `last`, and this rate afterwards."""
-    return lambda step: schedule(step) if step <= last else rate
-
-
 def _what_the_rate_does(trainer, before, steps):
     """A line of text if a run that goes on for more steps than planned changes its learning rate; else empty."""
     if steps <= before or trainer.schedule is None or not trainer.step:
@@ -323,10 +307,9 @@ def _what_the_rate_does(trainer, before, steps):
     if abs(new - last) <= CHANGED * max(new, last):
         return ""
     own = last if last > 0 else float(f"{max(trainer.history.learning_rates) / 10:.1g}")
-    return (
-        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has {steps:,} steps instead of "
-        f"{before:,}; --constant-lr {own:.2g} goes on with that rate instead"
-    )
+    why = f"because its schedule now has {steps:,} steps instead of {before:,}"
+    how = f"--constant-lr {own:.2g} goes on with that rate instead"
+    return f"the learning rate goes from {last:.2g} to {new:.2g}, {why}; {how}"
 
 
 def _which_weights(trainer):
@@ -335,10 +318,8 @@ def _which_weights(trainer):
     if best is None or best.step in (None, trainer.step):
         return ""
     since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it has not fallen further"
-    return (
-        f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} "
-        f"({best.loss:.4f} there, {best.latest:.4f} at step {trainer.step})"
-    )
+    losses = f"{best.loss:.4f} there, {best.latest:.4f} at step {trainer.step}"
+    return f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} ({losses})"
 
 
 def _sample(setup, every):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain
 
 from .. import data
@@ -20,7 +21,6 @@ from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained, mean_loss, with_perplexity
 
-KIND = "gpt"
 PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
 OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
 LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
@@ -44,9 +44,7 @@ class GPTOptions(TaskOptions):
     d_model: int = flag.option(128, "features of a token")
     d_ff: int | None = flag.option(None, "features inside the feed-forward network (default: 4 * d_model)")
     optimizer: str | None = flag.optimizer(None, "muon; with --pretrained adamw")
-    head: str = flag.option(
-        "tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied")
-    )
+    head: str = flag.option("tied", "whether the output shares the embedding's parameters", choices=("tied", "untied"))
     bias: str = flag.option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = flag.share(0.0, "share of features dropped during training")
     lr: float | None = flag.option(
@@ -161,8 +159,8 @@ class TextGenerator(Trained):
 class GPTTask(Task):
     """A decoder-only model on one text: linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
 
-    kind = KIND
-    example = "transformer-np train gpt --text play.txt --out runs/play"
+    kind = "gpt"
+    example = "--text play.txt --out runs/play"
     Options, Result = GPTOptions, TextGenerator
     tokenizer_names = ("tokenizer",)
 
@@ -201,26 +199,18 @@ class GPTTask(Task):
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
         model, learned, header = self._model(options, tokenizer)
         betas, decay = (options.beta1, options.beta2), options.weight_decay
-        optimizer = optimizer_of(
-            options, model, lambda learned: AdamW(learned, betas=betas, weight_decay=decay, decays=is_matrix)
-        )
+        adamw = partial(AdamW, betas=betas, weight_decay=decay, decays=is_matrix)
         if options.pretrained is not None:
             for ids in (train, validation):
                 check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
-            model,
-            NextToken(model),
-            optimizer,
-            batches,
-            held_out,
-            schedule=falling_cosine(options),
-            clip_norm=options.clip,
+            model, NextToken(model), optimizer_of(options, model, adamw), batches, held_out,
+            schedule=falling_cosine(options), clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
-            header=header,
-            facts=fine_tuning.facts(options),
-        )
+            header=header, facts=fine_tuning.facts(options),
+        )  # fmt: skip
 
     def _model(self, options, tokenizer):
         """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
@@ -230,10 +220,8 @@ class GPTTask(Task):
             return GPT(GPTConfig(len(tokenizer), **own, **sizes(options))), "", {}
         model = fine_tuning.start(options, DecoderOnly)
         if options.block_size > model.config.max_len:
-            longest = model.config.max_len
-            raise ValueError(
-                f"block_size is {options.block_size}, but the model in {options.pretrained} sees {longest}"
-            )
+            sees = f"the model in {options.pretrained} sees {model.config.max_len}"
+            raise ValueError(f"block_size is {options.block_size}, but {sees}")
         return model, fine_tuning.note(model, options), fine_tuning.header(model, options)
 
 

@@ -19,7 +19,6 @@ from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
-KIND = "translate"
 BUILT_IN, OWN_PAIRS = 800, {"muon": 1000, "adamw": 2000}  # steps: the built-in sentences follow few rules
 LR = 3.6e-3  # at a width of 64, for own pairs: with the paper's rate, twice as high, they are learned more slowly
 UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
@@ -187,8 +186,8 @@ class TranslationTask(Task):
     Adam and its schedule (§5.3, §5.4), own pairs of words at a lower peak, and own pairs of characters with Muon, whose
     rate falls as half a cosine."""
 
-    kind = KIND
-    example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"
+    kind = "translate"
+    example = "--pairs por.txt --steps 4000 --out runs/tatoeba"
     Options, Result = TranslationOptions, Translator
     tokenizer_names = ("source", "target")
 
@@ -234,17 +233,15 @@ class TranslationTask(Task):
             embedding.frozen = True
             given += ", frozen"
         return Setup(
-            model,
-            TeacherForcing(model, options.label_smoothing),
+            model, TeacherForcing(model, options.label_smoothing),
             optimizer_of(options, model, partial(Adam, betas=(0.9, 0.98), eps=1e-9)),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
-            list(data.Seq2SeqBatches(validation, 128).in_order()),
-            schedule=_schedule(options),
+            list(data.Seq2SeqBatches(validation, 128).in_order()), schedule=_schedule(options),
             note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen pairs that are translated exactly."""
@@ -271,16 +268,13 @@ def _put_vectors(embedding, path, tokenizer):
     words, vectors = data.read_vectors(path, only=lambda word: row(word) is not None)
     D = embedding.table.shape[1]
     if vectors.shape[1] != D:
-        raise ValueError(
-            f"the vectors in {path} have {vectors.shape[1]} dimensions: d_model must be {vectors.shape[1]}, not {D}"
-        )
+        own = vectors.shape[1]
+        raise ValueError(f"the vectors in {path} have {own} dimensions: d_model must be {own}, not {D}")
     if not words:
         raise ValueError(f"{path} has none of the {len(wanted)} source words, such as {next(iter(wanted))!r}")
     chosen = {}
-    for vector, word in zip(
-        vectors, words, strict=True
-    ):  # the word itself if it is in the file, else the first variant
-        if word in wanted or row(word) not in chosen:
+    for vector, word in zip(vectors, words, strict=True):
+        if word in wanted or row(word) not in chosen:  # the word itself if it is in the file, else the first variant
             chosen[row(word)] = vector
     rows = np.stack(list(chosen.values()))  # (n, D)
     length = np.sqrt(np.vecdot(rows, rows).mean())

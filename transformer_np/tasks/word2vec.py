@@ -15,8 +15,6 @@ from .options import TaskOptions
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
-KIND = "word2vec"
-
 
 @dataclass(frozen=True)
 class Word2VecOptions(TaskOptions):
@@ -110,8 +108,8 @@ MOST_COMPARED = 100_000  # the number of most frequent words that are searched f
 class Word2VecTask(Task):
     """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
 
-    kind = KIND
-    example = "transformer-np train word2vec --text play.txt --out runs/words"
+    kind = "word2vec"
+    example = "--text play.txt --out runs/words"
     Options, Result = Word2VecOptions, WordVectors
     tokenizer_names = ("tokenizer",)
 
@@ -120,51 +118,35 @@ class Word2VecTask(Task):
         different subject."""
         text = data.documentation_text() if options.text is None else data.read_text(options.text)
         words = text.split()
-        if len(words) <= options.window:
-            raise ValueError(
-                f"the text has {len(words)} words, but a word and a window of {options.window} need "
-                f"{options.window + 1}: pass a longer text or a smaller window"
-            )
+        if len(words) <= (window := options.window):
+            needed = f"a word and a window of {window} need {window + 1}: pass a longer text or a smaller window"
+            raise ValueError(f"the text has {len(words)} words, but {needed}")
         size = min(PIECE, -(-len(words) // 20))
         pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
         every = max(20, len(pieces) // MOST_PIECES)
-        return data.TextSplit(
-            "\n".join(piece for number, piece in enumerate(pieces, 1) if number % every),
-            "\n".join(pieces[every - 1 :: every]),
-        )
+        train = [piece for number, piece in enumerate(pieces, 1) if number % every]
+        return data.TextSplit("\n".join(train), "\n".join(pieces[every - 1 :: every]))
 
     def train_tokenizers(self, options, split):
         """The words of the training part, in lower case, without punctuation."""
-        train, how = data.PlainWordTokenizer.train, {"min_count": options.min_count}
-        return {"tokenizer": vocabulary("the text gives", train, [split.train], **how)}
+        train = data.PlainWordTokenizer.train
+        return {"tokenizer": vocabulary("the text gives", train, [split.train], min_count=options.min_count)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
         model = Word2Vec(Word2VecConfig(len(tokenizer), options.d_model, seed=options.seed))
-        grams = data.SkipGrams(
-            tokenizer.encode(split.train),
-            len(tokenizer),
-            options.window,
-            options.negatives,
-            options.batch_size,
-            options.subsample,
-            options.seed,
-        )
+        how = options.window, options.negatives, options.batch_size, options.subsample, options.seed
+        grams = data.SkipGrams(tokenizer.encode(split.train), len(tokenizer), *how)
         validation = grams.validation(tokenizer.encode(split.validation))
         if not validation:
             raise ValueError("the text is too short: its validation part has no two words of the vocabulary")
         return Setup(
-            model,
-            NegativeSampling(model),
-            Adam(model.parameters()),
-            grams,
-            validation,
-            schedule=lambda step: options.lr * max(1e-4, 1 - (step - 1) / options.steps),
-            clip_norm=None,
+            model, NegativeSampling(model), Adam(model.parameters()), grams, validation,
+            schedule=lambda step: options.lr * max(1e-4, 1 - (step - 1) / options.steps), clip_norm=None,
             note=f"{len(grams.ids):,} words to learn from, {len(tokenizer) - UNK - 1:,} different ones; "
             f"{options.steps:,} steps are {options.steps / grams.steps_per_epoch:.1f} times through the text; "
             f"{model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip
 
     def measure(self, run):
         """The share of unseen pairs in which the true neighbour scores higher than all drawn words."""

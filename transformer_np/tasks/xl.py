@@ -13,8 +13,6 @@ from .task import Setup
 from .text import GPTTask, TextGenerator
 from .trained import mean_loss
 
-KIND = "xl"
-
 
 @dataclass(frozen=True)
 class XLOptions(TaskOptions):
@@ -70,8 +68,8 @@ class XLTask(GPTTask):
     """A Transformer-XL on one text: linear warm-up, then half a cosine down (Dai et al. 2019, §4). Text, split
     and tokenizer are as for the GPT."""
 
-    kind = KIND
-    example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
+    kind = "xl"
+    example = "--text play.txt --mem-len 128 --out runs/play-xl"
     Options, Result = XLOptions, XLTextGenerator
 
     def setup(self, options, split, tokenizers):
@@ -84,14 +82,9 @@ class XLTask(GPTTask):
         model = TransformerXL(TransformerXLConfig(len(tokenizer), **own, **sizes(options)))
         names = {"char": "different characters", "bpe": "different tokens"}
         return Setup(
-            model,
-            SegmentRecurrence(model, options.eval_mem_len),
-            optimizer_of(options, model, Adam),
-            streams,
-            held_out.in_order(),
-            schedule=falling_cosine(options),
-            clip_norm=options.clip,
+            model, SegmentRecurrence(model, options.eval_mem_len), optimizer_of(options, model, Adam), streams,
+            held_out.in_order(), schedule=falling_cosine(options), clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {options.batch_size} streams of {streams.segments:,} segments; "
             f"{len(validation):,} for validation; {len(tokenizer)} {names[options.tokens]}; "
             f"{model.num_parameters():,} parameters",
-        )
+        )  # fmt: skip

@@ -58,9 +58,8 @@ def _sum(content):
     """The checksum of a text, or of an array with its type and shape."""
     if isinstance(content, str):
         return crc32(content.encode())
-    return crc32(
-        np.ascontiguousarray(content).reshape(-1).view(np.uint8), crc32(f"{content.dtype} {content.shape}".encode())
-    )
+    start = crc32(f"{content.dtype} {content.shape}".encode())
+    return crc32(np.ascontiguousarray(content).reshape(-1).view(np.uint8), start)
 
 
 def _header_of(path, metadata):

@@ -138,7 +138,6 @@ def _mpi():
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # the package, or the library that it calls
-        raise ModuleNotFoundError(
-            f"mpiexec needs mpi4py and an MPI library ({error}): pip install mpi4py mpich"
-        ) from None
+        what = f"mpiexec needs mpi4py and an MPI library ({error}): pip install mpi4py mpich"
+        raise ModuleNotFoundError(what) from None
     return MPI

@@ -90,9 +90,8 @@ class Optimizer:
 
     def _check_own(self):
         if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
-            raise RuntimeError(
-                "a parameter was replaced after the optimizer was made (astype, another optimizer): make a new one"
-            )
+            how = "after the optimizer was made (astype, another optimizer)"
+            raise RuntimeError(f"a parameter was replaced {how}: make a new one")
 
     def zero_grad(self):
         self.grad[...] = 0
@@ -101,10 +100,9 @@ class Optimizer:
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
         if self._is_new_copy and not self.grad.any():
-            raise RuntimeError(
-                "this copied optimizer has parameters of its own, and no model gives them a gradient. Copy both "
-                "together, model, optimizer = copy.deepcopy((model, optimizer)), or make a new optimizer for the model"
-            )
+            both = "Copy both together, model, optimizer = copy.deepcopy((model, optimizer))"
+            what = "this copied optimizer has parameters of its own, and no model gives them a gradient"
+            raise RuntimeError(f"{what}. {both}, or make a new optimizer for the model")
         self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
@@ -258,9 +256,8 @@ def clip_arrays(gradients, max_norm, total=None):
     """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) takes their sum
     of squares and returns the sum over all gradients."""
     check_number("max_norm", max_norm, "(0, ∞)")
-    if isinstance(gradients, str | np.ndarray) or not all(
-        isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients
-    ):
+    floats = (isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients)
+    if isinstance(gradients, str | np.ndarray) or not all(floats):
         raise TypeError(f"gradients must be a list of arrays of floats, got {short(gradients)}")
     # in blocks: one sum of millions of float32 loses digits, and would depend on the division of the gradients
     flat = (g.reshape(-1) for g in gradients)

@@ -57,10 +57,8 @@ class SegmentRecurrence(Objective):
         config = self.model.config
         shape = np.shape(state.get("mems"))
         if state.keys() != {"mems"} or len(shape) != 4 or (shape[0], shape[3]) != (config.num_layers, config.d_model):
-            raise ValueError(
-                f"the state must be mems of shape ({config.num_layers}, B, M, {config.d_model}), "
-                f"got { ({name: np.shape(values) for name, values in state.items()}) }"
-            )
+            got, wanted = {n: np.shape(a) for n, a in state.items()}, f"({config.num_layers}, B, M, {config.d_model})"
+            raise ValueError(f"the state must be mems of shape {wanted}, got {got}")
 
     def load_state_dict(self, state):
         """Continue from a state_dict; it is checked before anything changes."""

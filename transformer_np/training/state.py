@@ -82,14 +82,10 @@ class State:
             "history.validation": np.array(self.history.validation, np.float64).reshape(-1, 2),
         }
         header = {
-            **self.header,
-            **model_header(self.model),
-            **(self.best.header() if self.best else {}),
-            "step": self.step,
-            "seconds": self.history.seconds,
-            "history": checksum,
+            **self.header, **model_header(self.model), **(self.best.header() if self.best else {}), "step": self.step,
+            "seconds": self.history.seconds, "history": checksum,
             "random_states": [generator.bit_generator.state for generator in self.generators()],
-        }
+        }  # fmt: skip
         save_checkpoint(path, tensors, header)
 
     def load(self, path):
@@ -104,11 +100,9 @@ class State:
             header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{path} belongs to another model: {_differences(header, own)}")
-        other = [name for name, value in self.header.items() if header.get(name, value) != value]
-        if other:
-            raise ValueError(
-                f"{path} belongs to another run: its {' and '.join(other)} differs from the one given here"
-            )
+        if other := [name for name, value in self.header.items() if header.get(name, value) != value]:
+            differing = f"its {' and '.join(other)} differs from the one given here"
+            raise ValueError(f"{path} belongs to another run: {differing}")
         try:
             generators, states = self.generators(), header["random_states"]
             history, record = read_history(path, tensors, header)

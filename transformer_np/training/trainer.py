@@ -52,18 +52,9 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        model,
-        optimizer,
-        objective,
-        schedule=None,
-        clip_norm=None,
-        checkpoint=None,
-        header=None,
-        workers=1,
-        keep_best=False,
-        tokens_at_once=None,
-    ):
+        self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None, workers=1,
+        keep_best=False, tokens_at_once=None,
+    ):  # fmt: skip
         check_kind("model", model, Module)
         if not callable(getattr(optimizer, "step", None)):  # a student's own Adam has no base class
             raise TypeError(f"optimizer must be an optimizer such as Adam, got {short(optimizer)}")
@@ -94,16 +85,9 @@ class Trainer:
         return self.team.rank == 0
 
     def fit(
-        self,
-        batches,
-        steps,
-        validation=None,
-        validate_every=None,
-        checkpoint_every=None,
-        progress=True,
-        sample=None,
+        self, batches, steps, validation=None, validate_every=None, checkpoint_every=None, progress=True, sample=None,
         save_seconds=None,
-    ):
+    ):  # fmt: skip
         """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
         validation: batches to measure the loss on, every `validate_every` steps and at the end

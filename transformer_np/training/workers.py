@@ -48,10 +48,8 @@ class Workers(Team):
         if not can_fork():
             raise ValueError(f"workers need a system that forks processes, {sys.platform} does not: use MPI instead")
         if blas_threads() is None:
-            raise ValueError(
-                "workers share the cores with the threads of NumPy's matrix library: pip install threadpoolctl, "
-                "or set OPENBLAS_NUM_THREADS=1 before Python starts"
-            )
+            how = "pip install threadpoolctl, or set OPENBLAS_NUM_THREADS=1 before Python starts"
+            raise ValueError(f"workers share the cores with the threads of NumPy's matrix library: {how}")
         return self
 
     def run(self, optimizer, body):
@@ -62,10 +60,8 @@ class Workers(Team):
             self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
         fork = multiprocessing.get_context("fork")
         pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first process, end of the other)
-        processes = [
-            fork.Process(target=self._work, args=(rank, pipes, optimizer, body), daemon=True)
-            for rank in range(1, self.size)
-        ]
+        arguments = [(rank, pipes, optimizer, body) for rank in range(1, self.size)]
+        processes = [fork.Process(target=self._work, args=own, daemon=True) for own in arguments]
         try:
             with interrupts_blocked(STOP_SIGNALS):
                 for process in processes:

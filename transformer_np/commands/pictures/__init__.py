@@ -12,7 +12,7 @@ PICTURES = []  # (name, summary, example, flags, draw)
 
 
 def picture(name, summary, example, *flags):
-    """Make `plot NAME` of the function below, which takes the parsed arguments and returns a figure.
+    """Make `plot NAME` of the function below, which takes the parsed arguments and `plots` and returns a figure.
 
     flags: functions that add an argument to the parser they are given
     """

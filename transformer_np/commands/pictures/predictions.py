@@ -10,8 +10,7 @@ from . import flag, number, picture
     "loss", "the loss and the learning rate of a training run", "runs/gpt-1",
     flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
-def draw_loss(args):
-    from ... import plots
+def draw_loss(args, plots):
     from ...tasks import TASKS, runs
     from ...training import History
 
@@ -25,16 +24,14 @@ def draw_loss(args):
     flag("--model", metavar="DIR", help="folder of the run (default: the newest translator)"),
     number("--candidates", "words shown at each step", 5),
 )  # fmt: skip
-def draw_steps(args):
-    from ... import plots
+def draw_steps(args, plots):
     from ...data import LECTURE_SENTENCE
     from ...support.checks import check_at_least
-    from ...tasks import runs
-    from ...tasks.translation import KIND, Translator
+    from ...tasks import load_trained
 
     check_at_least("--candidates", args.candidates, 1)
-    translator = Translator.load(args.model or runs.newest_run(KIND))
-    return plots.decoding_steps(translator.steps(LECTURE_SENTENCE if args.text is None else args.text, args.candidates))
+    text = LECTURE_SENTENCE if args.text is None else args.text
+    return plots.decoding_steps(load_trained(args.model, "translate").steps(text, args.candidates))
 
 
 @picture(
@@ -42,14 +39,12 @@ def draw_steps(args):
     '--model runs/gpt-1 "The "', flag("text", metavar="TEXT", help="the beginning of a text"),
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
 )  # fmt: skip
-def draw_sampling(args):
+def draw_sampling(args, plots):
     import numpy as np
 
-    from ... import plots
-    from ...tasks import runs
-    from ...tasks.text import KIND, TextGenerator
+    from ...tasks import load_trained
 
-    generator = TextGenerator.load(args.model or runs.newest_run(KIND))
+    generator = load_trained(args.model, "gpt")
     ids, tokenizer = generator.encode(args.text)[-generator.context :], generator.tokenizer
     with generator.model.evaluating():
         logits = generator.model(np.array([ids]))[0, -1]  # (V,)
@@ -62,8 +57,7 @@ def draw_sampling(args):
     number("--near", "also show the N nearest neighbours of each WORD", 0),
     number("--count", "how many words to show when no WORD is given", 60), add_vectors,
 )  # fmt: skip
-def draw_words(args):
-    from ... import plots
+def draw_words(args, plots):
     from ...support.checks import check_at_least
 
     check_at_least("--near", args.near, 0)

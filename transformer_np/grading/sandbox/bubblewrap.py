@@ -1,6 +1,7 @@
 """The command that starts Python in bubblewrap, where nothing but Python, its standard library and NumPy exists."""
 
 import importlib.util
+import inspect
 import os
 import shutil
 import subprocess
@@ -41,10 +42,6 @@ print(open("/proc/self/maps").read())
 """
 
 
-def _source_of_limits():
-    return Path(limits.__file__).read_text(encoding="utf-8")
-
-
 def packages():
     """The folder that NumPy is in."""
     return str(Path(importlib.util.find_spec("numpy").origin).parents[1])
@@ -79,7 +76,7 @@ def bubblewrap():
                 command += ["--dev-bind", device, device]
         command += ["--remount-ro", "/", "--chdir", "/", "--"]
         try:
-            _run([*command, *python(wrapped=True), _TRIED, _source_of_limits(), repr(wall == APART), INSIDE])
+            _run([*command, *python(wrapped=True), _TRIED, inspect.getsource(limits), repr(wall == APART), INSIDE])
         except (OSError, subprocess.SubprocessError):
             continue
         return command, wall

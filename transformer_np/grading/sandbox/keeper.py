@@ -9,7 +9,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from functools import cache
+from pathlib import Path
 
 from ...support.processes import THREADS, interrupts_blocked
 from .bubblewrap import INSIDE, START_SECONDS, bubblewrap, packages, python
@@ -65,11 +65,6 @@ class Clock:
         return left if left > 0 else self.seconds - self.spent  # the second look costs more
 
 
-def _text(path):
-    with open(path, encoding="ascii") as file:
-        return file.read()
-
-
 class Keeper:
     """A process that forks for exercises of submissions, one after the other, and runs nothing of them itself.
 
@@ -120,10 +115,10 @@ class Keeper:
             if self._pid is None:
                 pid = self.process.pid
                 for _ in range(1 if self._wall == TRUSTED else 2):
-                    pid = int(_text(f"/proc/{pid}/task/{pid}/children").split()[0])
+                    pid = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
                 self._pid = pid
-            threads = os.listdir(f"/proc/{self._pid}/task")
-            return max(int(_text(f"/proc/{self._pid}/task/{t}/schedstat").split()[1]) for t in threads) / 1e9
+            threads = Path(f"/proc/{self._pid}/task").iterdir()
+            return max(int((thread / "schedstat").read_text().split()[1]) for thread in threads) / 1e9
         except (OSError, ValueError, IndexError, AttributeError):
             return 0.0
 
@@ -189,12 +184,8 @@ class Keeper:
         command, self._wall = bubblewrap()
         folder = INSIDE if command else packages()
         self._control, given = socket.socketpair()
-        environment = {
-            name: os.environ[name]
-            for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
-            if name in os.environ
-        }
-        environment |= dict.fromkeys(THREADS, "1")
+        paths = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+        environment = {name: os.environ[name] for name in paths if name in os.environ} | dict.fromkeys(THREADS, "1")
         environment |= {"LANG": "C.UTF-8", "PATH": os.defpath, "MPLBACKEND": "Agg"}
         environment["TMPDIR"] = "/tmp" if command else tempfile.gettempdir()
         with given, interrupts_blocked():
@@ -203,7 +194,7 @@ class Keeper:
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
                 env=environment, pass_fds=[given.fileno()], start_new_session=True,
             )  # fmt: skip
-        content = _bundle()
+        content = pickle.dumps((always_given(), constants(), allowed()))
         self._send(self._control, struct.pack("<Q", len(content)) + content)
 
 
@@ -226,8 +217,3 @@ from {__package__}.worker import serve
 del sys.argv[1:]
 serve(control, wall, calls)
 """
-
-
-@cache
-def _bundle():
-    return pickle.dumps((always_given(), constants(), allowed()))

@@ -47,9 +47,10 @@ class Package:
         file = _file_of(module)
         if file is None:
             return
-        tree = _parsed(file)
-        if file.name == "__init__.py" and not self._is_whole(module):
-            if self.exercise is not None and module in _PACKAGES:
+        tree, has_parts = _parsed(file), self.exercise is not None
+        is_whole = has_parts and module == f"{PACKAGE}.functional"  # used as F.name: nothing says which
+        if file.name == "__init__.py" and not is_whole:
+            if has_parts and module in _PACKAGES:
                 for target, wanted in _imports(tree, module):
                     if {*wanted} & {*names}:
                         self.need(target, wanted)
@@ -71,9 +72,6 @@ class Package:
         package = module if file.name == "__init__.py" else module.rpartition(".")[0]
         for target, wanted in _imports(tree, package):
             self.need(target, wanted)
-
-    def _is_whole(self, module):
-        return self.exercise is not None and module == f"{PACKAGE}.functional"  # used as F.name: nothing says which
 
     def _is_answers(self, module):
         return self.exercise is not None and module == self.exercise.reference.__module__

@@ -13,8 +13,9 @@ from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
+from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
-from ...homework.loading import MOST_TRIED
+from ...homework.loading import MOST_TRIED, Definition
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
@@ -99,22 +100,12 @@ class Reply:
     content: tuple = ()
 
 
-@dataclass(frozen=True)
-class Found:
-    """A definition. file, cell, line: where it is; kind: its type if it cannot be called, or """ ""
-
-    file: str
-    cell: int | None = None
-    line: int | None = None
-    kind: str = ""
-
-
 @dataclass
 class Tried:
     """The results of a submission.
 
     replies: {name of an exercise: a Reply for every case}, of the first of its definitions
-    more: {name: [replies of a further definition, …]}; definitions: {name: a Found for each}
+    more: {name: [replies of a further definition, …]}; definitions: {name: [Definition, …]}
     called: {name of an exercise: functions of the library it tried to call}
     not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
     layers: the isolation that the system offered; spent: seconds of its processes
@@ -138,11 +129,11 @@ class Tried:
             self.more.setdefault(task.name, []).append(replies)
 
 
-def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
+def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
     """Try Python files, {name: bytes}, on the tasks, each in a process of its own; returns a Tried.
 
     keeper: starts the processes; None for one of its own
-    load: {name: {"pieces", "skipped"}} of the files that are executed (see `homework.answers`), all of them by default
+    known: the Survey of the files, which says what is executed; all of them by default
     Of an exercise with several definitions each is tried. A process that does not start, or whose messages are not in
     order, is tried once more.
     The processes that hold more of the library come later: whatever they leave on the machine, such as the time of a
@@ -150,8 +141,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, load=None):
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
-    whole = {"pieces": [{"cell": None, "code": None, "lines": {}, "own": [], "course": False}], "skipped": []}
-    load = dict.fromkeys(files, whole) if load is None else load
+    load = (known or as_they_are(files)).executed
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
     with nullcontext(keeper) if keeper else Keeper() as keeper:
         for task in sorted(tasks, key=lambda task: task.holds):
@@ -346,12 +336,12 @@ def _ending(code):
 
 
 def _found(said, files):
-    """The Found in a process's message."""
+    """The Definition in a process's message."""
     if not isinstance(said, list) or len(said) != 4 or said[0] not in list(files):
         raise _Lost("RuntimeError", DISTURBED)
     file, cell, line, kind = said
     numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
-    return Found(file, *numbers, one_line(kind, 60))
+    return Definition(file, *numbers, kind=one_line(kind, 60))
 
 
 def _strings(message, name, most=50):

@@ -166,21 +166,21 @@ def _run(job, exercise, cases, scratch, report):
         module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
         modules.append(module.__name__)
         found.append(of_file)
-        crash = error and {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+        crash = error and _as_texts(crash_of(error))
         _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": sorted(of_file)}))
     below = os.path.join(scratch, "")
     modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
     definitions = ranked(found, exercise.name, exercise.parts, modules)[:MOST_TRIED]
-    places = [[one.file, one.cell, one.line, _kind(one.value)] for one in definitions]
+    kinds = ["" if callable(one.value) else type(one.value).__name__ for one in definitions]
+    places = [[one.file, one.cell, one.line, kind] for one, kind in zip(definitions, kinds, strict=True)]
     _write(report, pack({"kind": "found", "definitions": places}))
     answer = definitions[job["which"]].value if definitions else None
     for number, case in enumerate(cases):
         _write(report, try_case(exercise, answer, number, case))
 
 
-def _kind(value):
-    """The type of a value that cannot be called, or ""."""
-    return "" if callable(value) else type(value).__name__
+def _as_texts(crash):
+    return {name: str(value)[:8000] for name, value in asdict(crash).items()}
 
 
 def try_case(exercise, answer, number, case):
@@ -196,8 +196,8 @@ def try_case(exercise, answer, number, case):
             tried = Attempt(crash=crash_of(error))
     message = {
         "kind": "tried", "exercise": exercise.name, "case": number,
-        "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()}, "broken": tried.broken,
-        "shares": tried.shares, "called": sorted(set(given.called))[:20], "missing": answer is None,
+        "crash": tried.crash and _as_texts(tried.crash), "broken": tried.broken, "shares": tried.shares,
+        "called": sorted(set(given.called))[:20], "missing": answer is None,
     }  # fmt: skip
     # the grader compares the arguments with its own
     after = [value for value in (*arguments, *options.values()) if type(value) in CHANGEABLE]

@@ -38,6 +38,12 @@ class Crash:
     def not_started(self):
         return self.kind == "NotImplementedError" and not self.advice
 
+    @property
+    def told(self):
+        """The exception with its lines, as a student or a teacher reads it."""
+        head = f"{self.kind}: {self.text}" if self.text else self.kind
+        return f"{head}\n{self.trace}" if self.trace else head
+
     def is_like(self, other):
         """Whether another exception is of the same kind, from the same operation, with the same message but for its
         numbers; NumPy says the same of any two shapes that do not fit, so there these count too."""

@@ -8,10 +8,10 @@ each exercise that reads their names.
 import ast
 import builtins
 import re
-import warnings
 from dataclasses import dataclass, field
 
-from ..definitions import names_in, stored
+from .. import definitions
+from ..definitions import first_line, names_in, stored
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
 _HEADING = re.compile(r"# --- .* -{3,}")
@@ -32,12 +32,9 @@ class Block:
 def parsed(text):
     """(syntax tree or None, why there is none)"""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(text), ""
-    except SyntaxError as error:
-        return None, f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return None, str(error)
+        return definitions.parsed(text), ""
+    except definitions.NO_PYTHON as error:
+        return None, f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
 
 
 def bound_by(text):
@@ -121,13 +118,9 @@ def _blocks(text, names):
             block.owner = owner = defined[-1]
         if not (docstring and place == 0 and not block.binds):
             blocks.append(block)
-        if owner is not None and not _is_marked(lines, owner):
+        if owner is not None and not any(match and match[1] == owner for match in map(_COMMENT.fullmatch, lines)):
             owner = None  # without comment lines, only the definition is known to belong to the exercise
     return blocks
-
-
-def _is_marked(lines, name):
-    return any(match and match[1] == name for match in map(_COMMENT.fullmatch, lines))
 
 
 def _with_names(block, owner):
@@ -145,7 +138,7 @@ def _with_names(block, owner):
 def _starts(lines, tree):
     """The numbers of the lines at which blocks begin, counted from 0; comments above a statement belong to it."""
     if tree is not None:
-        firsts = [min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))) - 1 for node in tree.body]
+        firsts = [first_line(node) - 1 for node in tree.body]
         ends = [node.end_lineno for node in tree.body]
     else:
         firsts = [i for i, line in enumerate(lines) if line[:1].strip() and line[0] not in ")]}#\"'"]

@@ -4,6 +4,7 @@ Each exercise has a text of its own, a module that sees no import or helper of t
 the other exercises by their names, as in homework.py, where all texts are one file.
 """
 
+import asyncio
 import json
 import linecache
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from ..judging.words import wrapped
 from ..limit import GRACE, Interrupted, TimeLimit
+from ..loading import new_loop
 from ..path import all_exercises, use_exercises
 from ..standins import without_pictures
 from ..stubs import imports, stub
@@ -50,8 +52,22 @@ def begin(folder_of_teacher=None):
     ours = ("RepodataPackagesFinder", "UnvendoredStdlibFinder")  # their advice on `import torch` helps nobody here
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ not in ours]
     without_pictures()
+    asyncio.run = run_coroutine
     spaces = [vars(module) for name, module in sys.modules.items() if _SHARED.match(name)]
     _untouched[:] = [(space, dict(space)) for space in spaces]
+
+
+def run_coroutine(main, **_):
+    """In place of `asyncio.run`, which refuses where a browser's own loop runs, as it always does."""
+    running = asyncio._get_running_loop()
+    if isinstance(running, asyncio.BaseEventLoop):
+        raise RuntimeError("asyncio.run() cannot be called from a running event loop")
+    asyncio._set_running_loop(None)
+    try:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(main)
+    finally:
+        asyncio._set_running_loop(running)
 
 
 def check(name, texts, seconds, tell=lambda seconds: None, seed=None):

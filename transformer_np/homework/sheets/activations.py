@@ -3,10 +3,10 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def draw(rng, letters="B T D"):
@@ -37,9 +37,6 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-# --- relu -------------------------------------------------------------------------------------------------------------
-
-
 def relu_cases(rng):
     sizes, x, cases = of_every_rank(rng, lambda x: (x,))
     return [
@@ -51,23 +48,6 @@ def relu_cases(rng):
 
 def relu(x):
     return np.where(x > 0, x, 0)
-
-
-RELU = Exercise(
-    F.relu,
-    results=(Result("y"),),
-    cases=relu_cases,
-    answer=relu,
-    hints=hints_of(MISTAKES["relu: hints"]),
-    difficulty=1,
-    section="§7",
-    chapter="Feed-forward network and layer norm",
-    place=2,
-    mistakes=MISTAKES["relu"],
-)
-
-
-# --- relu_backward ----------------------------------------------------------------------------------------------------
 
 
 def relu_backward_cases(rng):
@@ -82,23 +62,6 @@ def relu_backward_cases(rng):
 
 def relu_backward(dy, x):
     return np.where(x > 0, dy, 0)
-
-
-RELU_BACKWARD = Exercise(
-    F.relu_backward,
-    results=(Result("dx"),),
-    cases=relu_backward_cases,
-    answer=relu_backward,
-    hints=hints_of(MISTAKES["relu_backward: hints"]),
-    difficulty=1,
-    section="behind §7",
-    chapter="Backpropagation",
-    place=3,
-    mistakes=MISTAKES["relu_backward"],
-)
-
-
-# --- tanh -------------------------------------------------------------------------------------------------------------
 
 
 def tanh_cases(rng):
@@ -116,23 +79,6 @@ def tanh(x):
     return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
 
 
-TANH = Exercise(
-    F.tanh,
-    results=(Result("y"),),
-    cases=tanh_cases,
-    answer=tanh,
-    hints=hints_of(MISTAKES["tanh: hints"]),
-    difficulty=1,
-    section="§2",
-    chapter="Feed-forward network and layer norm",
-    place=3,
-    mistakes=MISTAKES["tanh"],
-)
-
-
-# --- tanh_backward ----------------------------------------------------------------------------------------------------
-
-
 def tanh_backward_cases(rng):
     sizes, x, cases = of_every_rank(rng, lambda x: (rng.normal(size=x.shape), np.tanh(x)))
     saturated = np.where(rng.random(x.shape) < 0.3, np.sign(x), np.tanh(x))
@@ -143,17 +89,9 @@ def tanh_backward(dy, y):
     return dy * (1 - y**2)
 
 
-TANH_BACKWARD = Exercise(
-    F.tanh_backward,
-    results=(Result("dx"),),
-    cases=tanh_backward_cases,
-    answer=tanh_backward,
-    hints=hints_of(MISTAKES["tanh_backward: hints"]),
-    difficulty=1,
-    section="behind §2",
-    chapter="Backpropagation",
-    place=4,
-    mistakes=MISTAKES["tanh_backward"],
-)
-
-EXERCISES = [RELU, RELU_BACKWARD, TANH, TANH_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.relu, relu, relu_cases, {"y": "..."}),
+    SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases, {"dx": "..."}),
+    SHEET.exercise(F.tanh, tanh, tanh_cases, {"y": "..."}),
+    SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases, {"dx": "..."}),
+]

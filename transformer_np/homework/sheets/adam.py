@@ -7,10 +7,10 @@ import numpy as np
 from ... import training
 from ...module import Parameter
 from ...training.optim import is_matrix
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 _STEPS = 5
 
@@ -84,21 +84,6 @@ class Adam:
         p.data -= self.lr * m_hat / (np.sqrt(v_hat) + self.eps)
 
 
-ADAM = Exercise(
-    training.Adam,
-    results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
-    cases=adam_cases,
-    answer=Adam,
-    hints=hints_of(MISTAKES["Adam: hints"]),
-    difficulty=2,
-    section="Vaswani et al. 2017, §5.3",
-    chapter="Training and decoding",
-    place=3,
-    drive=drive_adam,
-    parts=("_update",),
-    mistakes=MISTAKES["Adam"],
-)
-
 # --- with weight decay ------------------------------------------------------------------------------------------------
 
 
@@ -141,19 +126,15 @@ class AdamW(Adam):
         super().update(p, g, m, v)
 
 
-ADAMW = Exercise(
-    training.AdamW,
-    results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
-    cases=adamw_cases,
-    answer=AdamW,
-    hints=hints_of(MISTAKES["AdamW: hints"]),
-    difficulty=1,
-    section="Loshchilov & Hutter 2019",
-    chapter="Training and decoding",
-    place=3.2,
-    drive=drive_adam,
-    parts=("_update_block",),
-    mistakes=MISTAKES["AdamW"],
-)
-
-EXERCISES = [ADAM, ADAMW]
+EXERCISES = [
+    SHEET.exercise(
+        training.Adam, Adam, adam_cases,
+        {"change of the parameters": "step number", "gradients after the step": "step number"},
+        drive=drive_adam, parts=("_update",),
+    ),
+    SHEET.exercise(
+        training.AdamW, AdamW, adamw_cases,
+        {"change of the parameters": "step number", "gradients after the step": "step number"},
+        drive=drive_adam, parts=("_update_block",),
+    ),
+]  # fmt: skip

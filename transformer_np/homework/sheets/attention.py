@@ -3,12 +3,14 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from ..notes import amended
 from .draws import only
+from .masks import FINITE
+from .sheet import Sheet
 from .softmax import softmax
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 # --- scores and masks, as attention_scores and scaled_dot_product_attention share them -------------------------------
 
@@ -95,15 +97,6 @@ def masked(scores, mask):
     return scores + mask
 
 
-SCALE_MISTAKES = MISTAKES["scale mistakes"]
-
-PRODUCT_MISTAKES = MISTAKES["product mistakes"]
-
-MASK_MISTAKES = MISTAKES["mask mistakes"]
-
-# --- attention_scores ------------------------------------------------------------------------------------------------
-
-
 def attention_scores(q, k, mask=None):
     scale = 1 / np.sqrt(q.shape[-1])
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -111,44 +104,10 @@ def attention_scores(q, k, mask=None):
     return scores
 
 
-_FINITE = {
-    "−100": "-100",
-    "−1000": "-1000",
-    "−1e4": "-1e4",
-    "−1e5": "-1e5",
-    "−1e6": "-1e6",
-    "−1e8": "-1e8",
-    "−1e9": "-1e9",
-    "−1e10": "-1e10",
-    "−1e20": "-1e20",
-    "−1e30": "-1e30",
+_FINITE = {f"−{number}": f"-{number}" for number in FINITE} | {
     "the smallest float32": "np.finfo(np.float32).min",
     "the smallest finite number": "np.finfo(float).min",
 }
-_FINITE_MISTAKES = "".join(
-    f"""
-- {number} for −inf:  mask, -np.inf -> mask, {code}
-  Hidden scores are set to {number} instead of −inf, or lowered by it. A finite number does not hide for certain: in a
-  row hidden whole softmax takes it for a score like any other. It must be −inf (`-np.inf`).
-"""
-    for number, code in _FINITE.items()
-)
-
-ATTENTION_SCORES = Exercise(
-    F.attention_scores,
-    results=(Result("scores", "... T S"),),
-    cases=lambda rng: attention_cases(rng, only_scores=True),
-    answer=attention_scores,
-    hints=hints_of(MISTAKES["attention_scores: hints"]),
-    difficulty=2,
-    section="§4 step 3",
-    chapter="Self-attention",
-    place=2,
-    mistakes=SCALE_MISTAKES + PRODUCT_MISTAKES + MISTAKES["attention_scores"] + MASK_MISTAKES + _FINITE_MISTAKES,
-)
-
-
-# --- scaled_dot_product_attention ------------------------------------------------------------------------------------
 
 
 def scaled_dot_product_attention(q, k, v, mask=None):
@@ -160,30 +119,20 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return out, weights
 
 
-_ATTENTION_SCALES = MISTAKES["attention scales"]
-ATTENTION_MISTAKES = (
-    MISTAKES["attention mistakes"]
-    + PRODUCT_MISTAKES
-    + MISTAKES["attention mistakes 2"]
-    + amended(
-        MASK_MISTAKES,
-        instead=MISTAKES["attention mistakes instead"],
-    )
-    + MISTAKES["attention mistakes 3"]
-)
-
-SCALED_DOT_PRODUCT_ATTENTION = Exercise(
-    F.scaled_dot_product_attention,
-    results=(Result("out", "... T K_v"), Result("weights", "... T S")),
-    cases=lambda rng: attention_cases(rng, only_scores=False),
-    answer=scaled_dot_product_attention,
-    hints=hints_of(MISTAKES["scaled_dot_product_attention: hints"]),
-    difficulty=2,
-    section="§4 steps 3 to 5",
-    chapter="Self-attention",
-    place=3,
-    mistakes=SCALE_MISTAKES + _ATTENTION_SCALES + ATTENTION_MISTAKES,
-)
+ATTENTION_MISTAKES = SHEET["attention mistakes"]
+ATTENTION_MISTAKES += amended(SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"])
+ATTENTION_MISTAKES += SHEET["attention mistakes 3"]
 
 
-EXERCISES = [ATTENTION_SCORES, SCALED_DOT_PRODUCT_ATTENTION]
+EXERCISES = [
+    SHEET.exercise(
+        F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True), {"scores": "... T S"},
+        mistakes=SHEET["attention_scores"]
+        + "".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
+    ),
+    SHEET.exercise(
+        F.scaled_dot_product_attention, scaled_dot_product_attention,
+        lambda rng: attention_cases(rng, only_scores=False), {"out": "... T K_v", "weights": "... T S"},
+        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES,
+    ),
+]  # fmt: skip

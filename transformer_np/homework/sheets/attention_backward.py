@@ -3,13 +3,14 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import amended, hints_of, sections
-from .attention import LEADING, SCALE_MISTAKES, attention_inputs, some_hidden
+from ..exercise import Case, draw_sizes
+from ..notes import amended
+from .attention import LEADING, attention_inputs, some_hidden
 from .draws import only
+from .sheet import Sheet
 from .softmax import softmax_backward
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def attention_backward_cases(rng):
@@ -50,23 +51,11 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv
 
 
-BACKWARD_SCALES = MISTAKES["scales"]
-
-SOFTMAX_BACKWARD_MISTAKES = MISTAKES["softmax backward"]
-BACKWARD_MISTAKES = MISTAKES["backward mistakes"] + SOFTMAX_BACKWARD_MISTAKES + MISTAKES["backward mistakes 2"]
-
-SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
-    F.scaled_dot_product_attention_backward,
-    results=(Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
-    cases=attention_backward_cases,
-    answer=scaled_dot_product_attention_backward,
-    hints=hints_of(MISTAKES["scaled_dot_product_attention_backward: hints"]),
-    difficulty=3,
-    section="behind §4 steps 3 to 5",
-    chapter="Backpropagation",
-    place=10,
-    mistakes=amended(SCALE_MISTAKES, instead=MISTAKES["scales instead"]) + BACKWARD_SCALES + BACKWARD_MISTAKES,
-)
-
-
-EXERCISES = [SCALED_DOT_PRODUCT_ATTENTION_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward, attention_backward_cases,
+        {"dq": "... T K", "dk": "... S K", "dv": "... S K_v"},
+        mistakes=amended(SHEET["attention: scale mistakes"], instead=SHEET["scales instead"])
+        + SHEET["scales"] + SHEET["backward mistakes"],
+    ),
+]  # fmt: skip

@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-
-# --- split_logit -----------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def split_logit(written, gamma, e, eps=1e-6):
@@ -50,23 +47,6 @@ def answered_split(written, gamma, e, eps=1e-6):
     return (normed * gamma) @ e
 
 
-SPLIT_LOGIT = Exercise(
-    split_logit,
-    results=(Result("parts", "N"),),
-    cases=split_cases,
-    answer=answered_split,
-    hints=hints_of(MISTAKES["split_logit: hints"]),
-    difficulty=1,
-    section="Elhage et al. 2021",
-    chapter="Looking inside",
-    place=1,
-    mistakes=MISTAKES["split_logit"],
-)
-
-
-# --- head_attribution ------------------------------------------------------------------------------------------------
-
-
 def head_attribution(dz, z, num_heads, z_new=None):
     """Estimate from one backward pass what switching off each head of a layer does to a score, or patching it (Nanda
     2023; Syed et al. 2023).
@@ -101,17 +81,7 @@ def answered_heads(dz, z, num_heads, z_new=None):
     return heads.sum(axis=2).sum(axis=0)
 
 
-HEAD_ATTRIBUTION = Exercise(
-    head_attribution,
-    results=(Result("change", "H"),),
-    cases=head_cases,
-    answer=answered_heads,
-    hints=hints_of(MISTAKES["head_attribution: hints"]),
-    difficulty=2,
-    section="Nanda 2023",
-    chapter="Looking inside",
-    place=2,
-    mistakes=MISTAKES["head_attribution"],
-)
-
-EXERCISES = [SPLIT_LOGIT, HEAD_ATTRIBUTION]
+EXERCISES = [
+    SHEET.exercise(split_logit, answered_split, split_cases, {"parts": "N"}),
+    SHEET.exercise(head_attribution, answered_heads, head_cases, {"change": "H"}),
+]

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ...data import text
-from ..exercise import Case, Exercise, Result
-from ..notes import hints_of, sections
+from ..exercise import Case
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 DRAWN = 64  # batches: enough for every start to occur
 
@@ -77,19 +77,10 @@ def text_windows(ids, block_size, batch_size, rng):
     return inputs, targets
 
 
-WINDOWS = Exercise(
-    text.text_windows,
-    results=(Result("inputs", "B T"), Result("targets", "B T"), Result("the starts of the windows", "place")),
-    cases=windows_cases,
-    answer=text_windows,
-    hints=hints_of(MISTAKES["text_windows: hints"]),
-    difficulty=1,
-    section="GPT: Radford et al. 2018",
-    chapter="Text and batches",
-    place=3,
-    drive=drive_windows,
-    view=view_windows,
-    mistakes=MISTAKES["text_windows"],
-)
-
-EXERCISES = [WINDOWS]
+EXERCISES = [
+    SHEET.exercise(
+        text.text_windows, text_windows, windows_cases,
+        {"inputs": "B T", "targets": "B T", "the starts of the windows": "place"},
+        drive=drive_windows, view=view_windows,
+    ),
+]  # fmt: skip

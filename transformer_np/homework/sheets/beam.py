@@ -5,10 +5,9 @@ from itertools import combinations
 import numpy as np
 
 from ... import decoding
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from ..rewriting import Mistakes
-from .greedy import START_AND_END, asked
+from .greedy import asked
 from .scripted import (
     MARGIN,
     as_array,
@@ -18,8 +17,9 @@ from .scripted import (
     scripted_model,
     sources,
 )
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 # What a source sentence shows only now and then: answers with the one and with the other mistake differ in some row of
 # the plain case. "": without a mistake.
@@ -163,24 +163,15 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
 # The right answer, which returns how far what it kept was from what it did not keep.
 WITH_MARGINS = Mistakes(
     beam_search,
-    MISTAKES["with margins"],
+    SHEET["with margins"],
 )
 
 
-BEAM_SEARCH = Exercise(
-    decoding.beam_search,
-    results=(Result("ids", "B T"), Result("hypotheses", "B hypothesis number")),
-    cases=beam_cases,
-    answer=beam_search,
-    hints=hints_of(MISTAKES["beam_search: hints"]),
-    difficulty=3,
-    section="Wu et al. 2016, §7",
-    chapter="Training and decoding",
-    place=8,
-    drive=drive_beam,
-    view=ids_and_hypotheses,
-    mistakes=MISTAKES["beam_search"] + START_AND_END.replace("every log_probs", "log_probs"),
-)
+BEAM_SEARCH = SHEET.exercise(
+    decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "B hypothesis number"},
+    drive=drive_beam, view=ids_and_hypotheses,
+    mistakes=SHEET["beam_search"] + SHEET["greedy: start and end"].replace("every log_probs", "log_probs"),
+)  # fmt: skip
 
 
 EXERCISES = [BEAM_SEARCH]

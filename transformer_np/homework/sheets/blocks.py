@@ -10,11 +10,11 @@ from ...decoding import KeyValueCache
 from ...layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, blocks
 from ...masks import causal_mask, padding_mask
 from ...module import Module
-from ..exercise import Case, Exercise, Result, extended
+from ..exercise import Case, extended
 from ..judging.compare import close
-from ..notes import hints_of, sections
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 ALL_DROPPED = 1 - 1e-9  # a dropout that leaves nothing, whatever is drawn and however
 
@@ -66,6 +66,7 @@ def _eps(rng):
 
 def _make(answer, sizes, options):
     """The answer's block. An own class may do without an option: it is made without."""
+    options = {"dropout": 0.0, "norm_first": False, "eps": 1e-5, "rng": 0, "dtype": np.float64} | options
     options = {name: value for name, value in options.items() if takes(answer, name)}
     block = answer(*sizes, **options)
     if "dtype" not in options:
@@ -159,9 +160,6 @@ def _of(part, gradients):
     return np.concatenate([gradient.ravel() for name, gradient in gradients.items() if name.startswith(part)])
 
 
-# --- AddNorm ---------------------------------------------------------------------------------------------------------
-
-
 class _Tanh:
     """A sub-layer of one matrix, tanh(x) w + b, with its backward."""
 
@@ -200,9 +198,7 @@ def add_norm_cases(rng):
     ]
 
 
-def drive_add_norm(
-    answer, x, dout, *, sublayer, values, second=False, norm_first=False, eps=1e-5, dropout=0.0
-):  # fmt: skip
+def drive_add_norm(answer, x, dout, *, sublayer, values, second=False, **options):
     around = {}
 
     def forward(block, x):
@@ -211,7 +207,6 @@ def drive_add_norm(
     def backward(block, dout):
         return block.backward(dout, around[id(block)].backward)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     rounds = _rounds(x, dout, second)
     y, dx, gradients = _run(answer, (x.shape[-1],), options, values, rounds, forward, backward, blocks.AddNorm)
     return y, dx, next(iter(around.values())).dw, gradients["norm.gamma"], gradients["norm.beta"]
@@ -235,31 +230,6 @@ class AddNorm(Module):
         dx = self.norm.backward(dinner) if self.norm_first else dinner
         return dtotal + dx
 
-
-PATH_MISTAKES = MISTAKES["path mistakes"]
-
-CLEARED = MISTAKES["cleared"]
-
-ADD_NORM = Exercise(
-    blocks.AddNorm,
-    results=(
-        Result("y", "B T D", gradient=False),
-        Result("dx", "B T D", gradient=True),
-        Result("gradient of the sub-layer's weights", "D D", gradient=True),
-        Result("dgamma", "D", gradient=True),
-        Result("dbeta", "D", gradient=True),
-    ),
-    cases=add_norm_cases,
-    answer=AddNorm,
-    hints=hints_of(MISTAKES["AddNorm: hints"]),
-    difficulty=2,
-    section="§8.1",
-    chapter="The blocks",
-    place=1,
-    drive=drive_add_norm,
-    parts=("forward", "backward"),
-    mistakes=MISTAKES["AddNorm"] + PATH_MISTAKES + CLEARED.replace("FIRST", "dtotal = dout if"),
-)
 
 # --- mistakes around one sub-layer of a block -------------------------------------------------------------------------
 
@@ -297,10 +267,7 @@ def around_the(place, formula, add_norm, forward, backward, more=""):
     """
     x, sublayer = forward.split(", ")
     dout, its_backward = backward.split(", ")
-    return MISTAKES["around a sub-layer"].format(**locals())
-
-
-# --- EncoderBlock ----------------------------------------------------------------------------------------------------
+    return SHEET["around a sub-layer"].format(**locals())
 
 
 def encoder_cases(rng):
@@ -327,10 +294,8 @@ def encoder_cases(rng):
     ]
 
 
-def drive_encoder(
-    answer, x, dout, mask=None, *, sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False
-):  # fmt: skip
-    if dropout and not takes(answer, "dropout"):
+def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, cache=False, **options):
+    if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
 
@@ -341,7 +306,6 @@ def drive_encoder(
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
         answer, sizes, options, values, _rounds(x, dout, second),
         forward, lambda block, dout: block.backward(dout), blocks.EncoderBlock,
@@ -370,49 +334,6 @@ class EncoderBlock(Module):
 
         da = self.add_norm2.backward(dout, self.feed_forward.backward)
         return self.add_norm1.backward(da, attention)
-
-
-SELF_ATTENTION_MISTAKES = MISTAKES["self attention mistakes"]
-
-ENCODER_BLOCK = Exercise(
-    blocks.EncoderBlock,
-    results=(
-        Result("y", "B T D", gradient=False),
-        Result("dx", "B T D", gradient=True),
-        Result("gradients of the attention", gradient=True),
-        Result("gradients of norm 1", gradient=True),
-        Result("gradients of the feed-forward network", gradient=True),
-        Result("gradients of norm 2", gradient=True),
-    ),
-    cases=encoder_cases,
-    answer=EncoderBlock,
-    hints=hints_of(MISTAKES["EncoderBlock: hints"]),
-    difficulty=2,
-    section="§8.1",
-    chapter="The blocks",
-    place=2,
-    drive=drive_encoder,
-    view=_view(drive_encoder, blocks.EncoderBlock),
-    parts=("forward", "backward"),
-    mistakes=around_the(
-        "attention", "A = LayerNorm(X + MultiHeadAttention(X))", "self.add_norm1", "x, attention", "da, attention"
-    )
-    + around_the(
-        "feed-forward",
-        "O = LayerNorm(A + FFN(A))",
-        "self.add_norm2",
-        "a, self.feed_forward",
-        "dout, self.feed_forward.backward",
-    )
-    + MISTAKES["EncoderBlock"]
-    + CLEARED.replace("FIRST", "da = self")
-    + MISTAKES["EncoderBlock 2"]
-    + SELF_ATTENTION_MISTAKES
-    + MISTAKES["EncoderBlock 3"]
-    + PATH_MISTAKES,
-)
-
-# --- DecoderBlock ----------------------------------------------------------------------------------------------------
 
 
 def decoder_cases(rng):
@@ -447,10 +368,9 @@ def decoder_cases(rng):
 
 
 def drive_decoder(
-    answer, x, memory, dout, mask=None, memory_mask=None, *,
-    sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False,
-):  # fmt: skip
-    if dropout and not takes(answer, "dropout"):
+    answer, x, memory, dout, mask=None, memory_mask=None, *, sizes, values, second=False, cache=False, **options
+):
+    if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask, memory_mask)
 
@@ -463,7 +383,6 @@ def drive_decoder(
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(
         answer, sizes, options, values, _rounds(x, dout, second),
         forward, lambda block, dout: block.backward(dout), blocks.DecoderBlock,
@@ -516,57 +435,52 @@ class DecoderBlock(Module):
 NO_DMEMORY = """
     dmemory = None -> dmemory = np.zeros_like(self.cross_attention.kept("memory"))"""
 
-DECODER_BLOCK = Exercise(
-    blocks.DecoderBlock,
-    results=(
-        Result("y", "B T D", gradient=False),
-        Result("dx", "B T D", gradient=True),
-        Result("dmemory", "B S D", gradient=True),
-        Result("gradients of the self-attention", gradient=True),
-        Result("gradients of norm 1", gradient=True),
-        Result("gradients of the cross-attention", gradient=True),
-        Result("gradients of norm 2", gradient=True),
-        Result("gradients of the feed-forward network", gradient=True),
-        Result("gradients of norm 3", gradient=True),
-    ),
-    cases=decoder_cases,
-    answer=DecoderBlock,
-    hints=hints_of(MISTAKES["DecoderBlock: hints"]),
-    difficulty=3,
-    section="§8.2",
-    chapter="The blocks",
-    place=3,
-    drive=drive_decoder,
-    view=_view(drive_decoder, blocks.DecoderBlock),
-    parts=("forward", "backward"),
-    mistakes=around_the(
-        "self-attention",
-        "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))",
-        "self.add_norm1",
-        "x, self_attention",
-        "da, self_attention",
-    )
-    + around_the(
-        "cross-attention",
-        "B = LayerNorm(A + MultiHeadAttention(A, C))",
-        "self.add_norm2",
-        "a, cross_attention",
-        "db, cross_attention",
-        NO_DMEMORY,
-    )
-    + around_the(
-        "feed-forward",
-        "O = LayerNorm(B + FFN(B))",
-        "self.add_norm3",
-        "b, self.feed_forward",
-        "dout, self.feed_forward.backward",
-    )
-    + MISTAKES["DecoderBlock"]
-    + CLEARED.replace("FIRST", "db = self")
-    + MISTAKES["DecoderBlock 2"]
-    + SELF_ATTENTION_MISTAKES.replace("self.attention", "self.self_attention")
-    + MISTAKES["DecoderBlock 3"]
-    + PATH_MISTAKES,
-)
 
-EXERCISES = [ADD_NORM, ENCODER_BLOCK, DECODER_BLOCK]
+EXERCISES = [
+    SHEET.exercise(
+        blocks.AddNorm, AddNorm, add_norm_cases, {"y": "B T D"},
+        drive=drive_add_norm, parts=("forward", "backward"),
+        gradients={"dx": "B T D", "gradient of the sub-layer's weights": "D D", "dgamma": "D", "dbeta": "D"},
+        mistakes=SHEET["AddNorm"] + SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
+    ),
+    SHEET.exercise(
+        blocks.EncoderBlock, EncoderBlock, encoder_cases, {"y": "B T D"},
+        drive=drive_encoder, view=_view(drive_encoder, blocks.EncoderBlock), parts=("forward", "backward"),
+        gradients={
+            "dx": "B T D", "gradients of the attention": "...", "gradients of norm 1": "...",
+            "gradients of the feed-forward network": "...", "gradients of norm 2": "...",
+        },
+        mistakes=around_the(
+            "attention", "A = LayerNorm(X + MultiHeadAttention(X))", "self.add_norm1", "x, attention", "da, attention",
+        )
+        + around_the(
+            "feed-forward", "O = LayerNorm(A + FFN(A))", "self.add_norm2", "a, self.feed_forward",
+            "dout, self.feed_forward.backward",
+        )
+        + SHEET["EncoderBlock"] + SHEET["cleared"].replace("FIRST", "da = self") + SHEET["EncoderBlock 2"]
+        + SHEET["self attention mistakes"] + SHEET["EncoderBlock 3"],
+    ),
+    SHEET.exercise(
+        blocks.DecoderBlock, DecoderBlock, decoder_cases, {"y": "B T D"},
+        drive=drive_decoder, view=_view(drive_decoder, blocks.DecoderBlock), parts=("forward", "backward"),
+        gradients={
+            "dx": "B T D", "dmemory": "B S D", "gradients of the self-attention": "...", "gradients of norm 1": "...",
+            "gradients of the cross-attention": "...", "gradients of norm 2": "...",
+            "gradients of the feed-forward network": "...", "gradients of norm 3": "...",
+        },
+        mistakes=around_the(
+            "self-attention", "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))", "self.add_norm1", "x, self_attention",
+            "da, self_attention",
+        )
+        + around_the(
+            "cross-attention", "B = LayerNorm(A + MultiHeadAttention(A, C))", "self.add_norm2", "a, cross_attention",
+            "db, cross_attention", NO_DMEMORY,
+        )
+        + around_the(
+            "feed-forward", "O = LayerNorm(B + FFN(B))", "self.add_norm3", "b, self.feed_forward",
+            "dout, self.feed_forward.backward",
+        )
+        + SHEET["DecoderBlock"] + SHEET["cleared"].replace("FIRST", "db = self") + SHEET["DecoderBlock 2"]
+        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention") + SHEET["DecoderBlock 3"],
+    ),
+]  # fmt: skip

@@ -5,10 +5,11 @@ from itertools import pairwise
 import numpy as np
 
 from ...data import bpe
-from ..exercise import Case, Exercise, Result
-from ..notes import amended, hints_of, sections
+from ..exercise import Case
+from ..notes import amended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 FIRST = 260  # the id of the first merge: letters are below it
 
@@ -57,8 +58,6 @@ def merged(ids, pair, new):
             i += 1
     return result
 
-
-_MERGING = MISTAKES["merging"]
 
 # --- learning the merges ----------------------------------------------------------------------------------------------
 
@@ -144,19 +143,7 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
     return merges
 
 
-LEARN = Exercise(
-    bpe.learn_merges,
-    results=(Result("merges", "merge side"),),
-    cases=learn_cases,
-    answer=learn_merges,
-    hints=hints_of(MISTAKES["learn_merges: hints"]),
-    difficulty=3,
-    section="Sennrich et al. 2016",
-    chapter="Text and batches",
-    place=1,
-    view=view_merges,
-    mistakes=MISTAKES["learn_merges"] + _MERGING,
-)
+LEARN = SHEET.exercise(bpe.learn_merges, learn_merges, learn_cases, {"merges": "merge side"}, view=view_merges)
 
 # --- applying them ----------------------------------------------------------------------------------------------------
 
@@ -227,19 +214,11 @@ def with_longest_tokens(ids, merges):
     return result
 
 
-APPLY = Exercise(
-    bpe.apply_merges,
-    results=(Result("ids", "token"),),
-    cases=apply_cases,
-    answer=apply_merges,
-    hints=hints_of(MISTAKES["apply_merges: hints"]),
-    difficulty=2,
-    section="Sennrich et al. 2016",
-    chapter="Text and batches",
-    place=2,
+APPLY = SHEET.exercise(
+    bpe.apply_merges, apply_merges, apply_cases, {"ids": "token"},
     view=view_ids,
-    mistakes=MISTAKES["apply_merges"]
-    + amended(_MERGING, without=["only the first place in a word", "the last token lost"]),  # here it is found again
-)
+    mistakes=SHEET["apply_merges"]
+    + amended(SHEET["merging"], without=["only the first place in a word", "the last token lost"]),  # found again here
+)  # fmt: skip
 
 EXERCISES = [LEARN, APPLY]

@@ -4,11 +4,11 @@ import numpy as np
 
 from ... import training
 from ...module import Parameter
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .adam import flat
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def clip_cases(rng):
@@ -56,19 +56,9 @@ def clip_grad_norm(parameters, max_norm):
     return norm
 
 
-CLIP_GRAD_NORM = Exercise(
-    training.clip_grad_norm,
-    results=(Result("norm", ""), Result("gradients", "number"), Result("data", "number")),
-    cases=clip_cases,
-    answer=clip_grad_norm,
-    hints=hints_of(MISTAKES["clip_grad_norm: hints"]),
-    difficulty=1,
-    section="Pascanu et al. 2013",
-    chapter="Training and decoding",
-    place=6,
-    drive=drive_clip,
-    mistakes=MISTAKES["clip_grad_norm"],
-)
-
-
-EXERCISES = [CLIP_GRAD_NORM]
+EXERCISES = [
+    SHEET.exercise(
+        training.clip_grad_norm, clip_grad_norm, clip_cases, {"norm": "", "gradients": "number", "data": "number"},
+        drive=drive_clip,
+    ),
+]  # fmt: skip

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .rnn import products
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def conv_cases(rng):
@@ -55,29 +55,13 @@ def causal_conv1d(x, w, b=None, dilation=1):
     return y
 
 
-CAUSAL_CONV1D = Exercise(
-    F.causal_conv1d,
-    results=(Result("y", "B T D_out"),),
-    cases=conv_cases,
-    answer=causal_conv1d,
-    hints=hints_of(MISTAKES["causal_conv1d: hints"]),
-    difficulty=2,
-    section="van den Oord et al. 2016, §2.1",
-    chapter="Long sequences",
-    place=3,
-    mistakes=MISTAKES["causal_conv1d"],
-)
-
-
 def conv_backward_cases(rng):
-    cases = []
     for forward in conv_cases(rng):
         if forward.label == "no bias":  # the backward does not know it
             continue
         x, w, _ = forward.arguments
         dy = rng.normal(size=(*x.shape[:2], w.shape[2]))
-        cases.append(Case(forward.label, (dy, x, w), forward.options, forward.sizes))
-    return cases
+        yield Case(forward.label, (dy, x, w), forward.options, forward.sizes)
 
 
 def causal_conv1d_backward(dy, x, w, dilation=1):
@@ -92,18 +76,10 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
     return dx, dw, db
 
 
-CAUSAL_CONV1D_BACKWARD = Exercise(
-    F.causal_conv1d_backward,
-    results=(Result("dx", "B T D_in"), Result("dw", "k D_in D_out"), Result("db", "D_out")),
-    cases=conv_backward_cases,
-    answer=causal_conv1d_backward,
-    hints=hints_of(MISTAKES["causal_conv1d_backward: hints"]),
-    difficulty=3,
-    section="van den Oord et al. 2016, §2.1",
-    chapter="Long sequences",
-    place=4,
-    mistakes=MISTAKES["causal_conv1d_backward"],
-)
-
-
-EXERCISES = [CAUSAL_CONV1D, CAUSAL_CONV1D_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.causal_conv1d, causal_conv1d, conv_cases, {"y": "B T D_out"}),
+    SHEET.exercise(
+        F.causal_conv1d_backward, causal_conv1d_backward, conv_backward_cases,
+        {"dx": "B T D_in", "dw": "k D_in D_out", "db": "D_out"},
+    ),
+]  # fmt: skip

@@ -18,11 +18,6 @@ def sizes_without_squares(rng, letters):
             return sizes
 
 
-def _weights(rng, *shape):
-    """A random matrix that keeps the variance of what it multiplies."""
-    return rng.normal(size=shape) * shape[-2] ** -0.5
-
-
 def far_apart(rng, q, k, signs=(-1, 1)):
     """q and k of the same shapes whose scores are some ±10,000 and so far apart in each row that rounding, in float32
     too, does not decide between them; the largest is another one in each row."""

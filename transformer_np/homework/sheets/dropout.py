@@ -6,14 +6,12 @@ import numpy as np
 
 from ... import functional as F
 from ...functional.activations import erf
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .activations import draw, with_zeros
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- dropout ----------------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def dropout_cases(rng):
@@ -162,25 +160,6 @@ def shared_along(axes, rng, shape):
     return np.broadcast_to(rng.random(drawn), shape)
 
 
-DROPOUT = Exercise(
-    F.dropout,
-    results=(Result("y"), Result("keep")),
-    cases=dropout_cases,
-    answer=dropout,
-    hints=hints_of(MISTAKES["dropout: hints"]),
-    difficulty=2,
-    section="Srivastava et al. 2014",
-    chapter="Feed-forward network and layer norm",
-    place=7,
-    drive=drive_dropout,
-    view=view_dropout,
-    mistakes=MISTAKES["dropout"],
-)
-
-
-# --- dropout_backward -------------------------------------------------------------------------------------------------
-
-
 def dropout_backward_cases(rng):
     sizes, dy = draw(rng)
     deep_sizes, deep = draw(rng, "B H T S")
@@ -206,17 +185,10 @@ def dropout_backward(dy, keep, p):
     return dx / (1 - p)
 
 
-DROPOUT_BACKWARD = Exercise(
-    F.dropout_backward,
-    results=(Result("dx"),),
-    cases=dropout_backward_cases,
-    answer=dropout_backward,
-    hints=hints_of(MISTAKES["dropout_backward: hints"]),
-    difficulty=1,
-    section="Srivastava et al. 2014",
-    chapter="Backpropagation",
-    place=6,
-    mistakes=MISTAKES["dropout_backward"],
-)
-
-EXERCISES = [DROPOUT, DROPOUT_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.dropout, dropout, dropout_cases, {"y": "...", "keep": "..."},
+        drive=drive_dropout, view=view_dropout,
+    ),
+    SHEET.exercise(F.dropout_backward, dropout_backward, dropout_backward_cases, {"dx": "..."}),
+]  # fmt: skip

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def draw_ids(rng, B, T, V):
@@ -16,9 +16,6 @@ def draw_ids(rng, B, T, V):
     ids[0, :2] = ids[1, 0] = 0
     ids[-1, -1] = V - 1
     return ids
-
-
-# --- embedding --------------------------------------------------------------------------------------------------------
 
 
 def embedding_cases(rng):
@@ -39,23 +36,6 @@ def embedding_cases(rng):
 def embedding(ids, table):
     y = table[ids]
     return y
-
-
-EMBEDDING = Exercise(
-    F.embedding,
-    results=(Result("y", "... D"),),
-    cases=embedding_cases,
-    answer=embedding,
-    hints=hints_of(MISTAKES["embedding: hints"]),
-    difficulty=1,
-    section="§4 step 1",
-    chapter="Embeddings and positions",
-    place=1,
-    mistakes=MISTAKES["embedding"],
-)
-
-
-# --- embedding_backward -----------------------------------------------------------------------------------------------
 
 
 def embedding_backward_cases(rng):
@@ -81,17 +61,7 @@ def embedding_backward(dy, ids, num_embeddings):
     return dtable
 
 
-EMBEDDING_BACKWARD = Exercise(
-    F.embedding_backward,
-    results=(Result("dtable", "V D"),),
-    cases=embedding_backward_cases,
-    answer=embedding_backward,
-    hints=hints_of(MISTAKES["embedding_backward: hints"]),
-    difficulty=2,
-    section="behind §4 step 1",
-    chapter="Backpropagation",
-    place=2,
-    mistakes=MISTAKES["embedding_backward"],
-)
-
-EXERCISES = [EMBEDDING, EMBEDDING_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.embedding, embedding, embedding_cases, {"y": "... D"}),
+    SHEET.exercise(F.embedding_backward, embedding_backward, embedding_backward_cases, {"dtable": "V D"}),
+]

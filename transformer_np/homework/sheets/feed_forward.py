@@ -3,14 +3,12 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .draws import only
-from .linear import BIAS_MISTAKES, WEIGHT_MISTAKES, gradients, without_heads
+from .linear import gradients, without_heads
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- feed_forward -----------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def feed_forward_cases(rng):
@@ -36,30 +34,11 @@ def feed_forward(x, w1, b1, w2, b2):
     return y, hidden
 
 
-FEED_FORWARD = Exercise(
-    F.feed_forward,
-    results=(Result("y", "... D"), Result("hidden", "... F")),
-    cases=feed_forward_cases,
-    answer=feed_forward,
-    hints=hints_of(MISTAKES["feed_forward: hints"]),
-    difficulty=1,
-    section="§7",
-    chapter="Feed-forward network and layer norm",
-    place=5,
-    mistakes=MISTAKES["feed_forward"],
-)
-
-
-# --- feed_forward_backward --------------------------------------------------------------------------------------------
-
-
 def feed_forward_backward_cases(rng):
-    cases = []
     for case in feed_forward_cases(rng):
         x, w1, b1, w2, b2 = case.arguments
         _, hidden = F.feed_forward(x, w1, b1, w2, b2)
-        cases.append(Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes))
-    return cases
+        yield Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes)
 
 
 def feed_forward_backward(dy, x, hidden, w1, w2):
@@ -71,23 +50,10 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     return dx, dw1, db1, dw2, db2
 
 
-FEED_FORWARD_BACKWARD = Exercise(
-    F.feed_forward_backward,
-    results=(
-        Result("dx", "... D"),
-        Result("dw1", "D F"),
-        Result("db1", "F"),
-        Result("dw2", "F D"),
-        Result("db2", "D"),
+EXERCISES = [
+    SHEET.exercise(F.feed_forward, feed_forward, feed_forward_cases, {"y": "... D", "hidden": "... F"}),
+    SHEET.exercise(
+        F.feed_forward_backward, feed_forward_backward, feed_forward_backward_cases,
+        {"dx": "... D", "dw1": "D F", "db1": "F", "dw2": "F D", "db2": "D"},
     ),
-    cases=feed_forward_backward_cases,
-    answer=feed_forward_backward,
-    hints=hints_of(MISTAKES["feed_forward_backward: hints"]),
-    difficulty=2,
-    section="behind §7",
-    chapter="Backpropagation",
-    place=7,
-    mistakes=MISTAKES["feed_forward_backward"] + BIAS_MISTAKES + WEIGHT_MISTAKES + MISTAKES["feed_forward_backward 2"],
-)
-
-EXERCISES = [FEED_FORWARD, FEED_FORWARD_BACKWARD]
+]  # fmt: skip

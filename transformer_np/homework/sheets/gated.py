@@ -5,17 +5,15 @@ from dataclasses import replace
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .activations import sigmoid  # noqa: F401 - for the mistakes
 from .draws import only
 from .gelu import gelu, gelu_backward
-from .linear import WEIGHT_MISTAKES, gradients, without_heads
+from .linear import gradients, without_heads
+from .sheet import Sheet
 from .silu import silu, silu_backward
 
-MISTAKES = sections(__file__)
-
-# --- gated_feed_forward -----------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def gated_cases(rng):
@@ -51,30 +49,11 @@ def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
     return y, gate, value
 
 
-GATED_FEED_FORWARD = Exercise(
-    F.gated_feed_forward,
-    results=(Result("y", "... D"), Result("gate", "... F"), Result("value", "... F")),
-    cases=gated_cases,
-    answer=gated_feed_forward,
-    hints=hints_of(MISTAKES["gated_feed_forward: hints"]),
-    difficulty=1,
-    section="Shazeer 2020",
-    chapter="T5",
-    place=8,
-    mistakes=MISTAKES["gated_feed_forward"],
-)
-
-
-# --- gated_feed_forward_backward --------------------------------------------------------------------------------------
-
-
 def gated_backward_cases(rng):
-    cases = []
     for case in gated_cases(rng):
         x, *matrices = case.arguments
         y, gate, value = F.gated_feed_forward(*case.arguments, **case.options)
-        cases.append(replace(case, arguments=(rng.normal(size=y.shape), x, gate, value, *matrices)))
-    return cases
+        yield replace(case, arguments=(rng.normal(size=y.shape), x, gate, value, *matrices))
 
 
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
@@ -91,17 +70,12 @@ def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="
     return dx, dw_gate, dw1, dw2
 
 
-GATED_FEED_FORWARD_BACKWARD = Exercise(
-    F.gated_feed_forward_backward,
-    results=(Result("dx", "... D"), Result("dw_gate", "D F"), Result("dw1", "D F"), Result("dw2", "F D")),
-    cases=gated_backward_cases,
-    answer=gated_feed_forward_backward,
-    hints=hints_of(MISTAKES["gated_feed_forward_backward: hints"]),
-    difficulty=3,
-    section="Shazeer 2020",
-    chapter="T5",
-    place=9,
-    mistakes=MISTAKES["gated_feed_forward_backward"] + WEIGHT_MISTAKES + MISTAKES["gated_feed_forward_backward 2"],
-)
-
-EXERCISES = [GATED_FEED_FORWARD, GATED_FEED_FORWARD_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.gated_feed_forward, gated_feed_forward, gated_cases, {"y": "... D", "gate": "... F", "value": "... F"},
+    ),
+    SHEET.exercise(
+        F.gated_feed_forward_backward, gated_feed_forward_backward, gated_backward_cases,
+        {"dx": "... D", "dw_gate": "D F", "dw1": "D F", "dw2": "F D"},
+    ),
+]  # fmt: skip

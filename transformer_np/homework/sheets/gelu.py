@@ -6,11 +6,11 @@ import numpy as np
 
 from ... import functional as F
 from ...functional.activations import erf
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from .activations import of_every_rank, sigmoid, with_zeros  # noqa: F401 - for the mistakes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def gelu_cases(rng, backward=False):
@@ -43,13 +43,10 @@ def gate(x, approximate):
 
 
 # the mistakes in `gate` that show in the forward too
-GATE_MISTAKES = MISTAKES["gate mistakes"] + "".join(
-    MISTAKES["cut off or miscopied"].format(number=number)
+GATE_MISTAKES = SHEET["gate mistakes"] + "".join(
+    SHEET["cut off or miscopied"].format(number=number)
     for number in (0.04, 0.044, 0.0447, 0.045, 0.047715, 0.04715, 0.044175)
 )
-
-
-# --- gelu -------------------------------------------------------------------------------------------------------------
 
 
 def gelu(x, approximate="tanh"):
@@ -57,39 +54,15 @@ def gelu(x, approximate="tanh"):
     return x / 2 * (1 + g)
 
 
-GELU = Exercise(
-    F.gelu,
-    results=(Result("y"),),
-    cases=gelu_cases,
-    answer=gelu,
-    hints=hints_of(MISTAKES["gelu: hints"]),
-    difficulty=2,
-    section="Hendrycks & Gimpel 2016",
-    chapter="Feed-forward network and layer norm",
-    place=4,
-    mistakes=MISTAKES["gelu"] + GATE_MISTAKES,
-)
-
-
-# --- gelu_backward ----------------------------------------------------------------------------------------------------
-
-
 def gelu_backward(dy, x, approximate="tanh"):
     g, slope = gate(x, approximate)
     return dy * (1 + g + x * slope) / 2
 
 
-GELU_BACKWARD = Exercise(
-    F.gelu_backward,
-    results=(Result("dx"),),
-    cases=lambda rng: gelu_cases(rng, backward=True),
-    answer=gelu_backward,
-    hints=hints_of(MISTAKES["gelu_backward: hints"]),
-    difficulty=3,
-    section="Hendrycks & Gimpel 2016",
-    chapter="Backpropagation",
-    place=5,
-    mistakes=MISTAKES["gelu_backward"] + GATE_MISTAKES,
-)
-
-EXERCISES = [GELU, GELU_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.gelu, gelu, gelu_cases, {"y": "..."}, mistakes=SHEET["gelu"] + GATE_MISTAKES),
+    SHEET.exercise(
+        F.gelu_backward, gelu_backward, lambda rng: gelu_cases(rng, backward=True), {"dx": "..."},
+        mistakes=SHEET["gelu_backward"] + GATE_MISTAKES,
+    ),
+]  # fmt: skip

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ... import decoding
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from .blocks import takes
 from .scripted import (
     MARGIN,
@@ -15,8 +14,9 @@ from .scripted import (
     scripted_model,
     sources,
 )
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def _greedy_row(model, src, max_len):
@@ -117,22 +117,9 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
     return outputs
 
 
-START_AND_END = MISTAKES["start and end"]
-
-GREEDY_DECODE = Exercise(
-    decoding.greedy_decode,
-    results=(Result("ids", "B T"), Result("log p of each output", "B")),
-    cases=greedy_cases,
-    answer=greedy_decode,
-    hints=hints_of(MISTAKES["greedy_decode: hints"]),
-    difficulty=2,
-    section="§9",
-    chapter="Training and decoding",
-    place=7,
-    drive=drive_greedy,
-    view=ids_and_log_p,
-    mistakes=MISTAKES["greedy_decode"] + START_AND_END + MISTAKES["greedy_decode at max_len"],
-)
-
-
-EXERCISES = [GREEDY_DECODE]
+EXERCISES = [
+    SHEET.exercise(
+        decoding.greedy_decode, greedy_decode, greedy_cases, {"ids": "B T", "log p of each output": "B"},
+        drive=drive_greedy, view=ids_and_log_p,
+    ),
+]  # fmt: skip

@@ -3,16 +3,15 @@
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def repeat_cases(rng, backward=False):
     sizes = draw_sizes(rng, "B G S K", least=3)
     repeats = int(rng.choice([n for n in (2, 3, 4, 5) if n != sizes["G"]]))
-    cases = []
     for label, changed, times in (
         ("", {}, repeats),
         ("as many repeats as groups", {}, sizes["G"]),
@@ -22,26 +21,11 @@ def repeat_cases(rng, backward=False):
         new = sizes | changed
         of_queries = {"B": new["B"], "H": new["G"] * times, "S": new["S"], "K": new["K"]}
         shape = of_queries if backward else new
-        cases.append(Case(label, (rng.normal(size=tuple(shape.values())), times), sizes=new | of_queries))
-    return cases
+        yield Case(label, (rng.normal(size=tuple(shape.values())), times), sizes=new | of_queries)
 
 
 def repeat_heads(x, repeats):
     return x.repeat(repeats, axis=1)
-
-
-REPEAT = Exercise(
-    F.repeat_heads,
-    results=(Result("y", "B H S K"),),
-    cases=repeat_cases,
-    answer=repeat_heads,
-    hints=hints_of(MISTAKES["repeat_heads: hints"]),
-    difficulty=1,
-    section="Ainslie et al. 2023",
-    chapter="Today's Transformers",
-    place=6,
-    mistakes=MISTAKES["repeat_heads"],
-)
 
 
 def repeat_heads_backward(dy, repeats):
@@ -49,17 +33,9 @@ def repeat_heads_backward(dy, repeats):
     return dy.reshape(B, H // repeats, repeats, S, K).sum(axis=2)
 
 
-REPEAT_BACKWARD = Exercise(
-    F.repeat_heads_backward,
-    results=(Result("dx", "B G S K"),),
-    cases=lambda rng: repeat_cases(rng, backward=True),
-    answer=repeat_heads_backward,
-    hints=hints_of(MISTAKES["repeat_heads_backward: hints"]),
-    difficulty=1,
-    section="Ainslie et al. 2023",
-    chapter="Today's Transformers",
-    place=7,
-    mistakes=MISTAKES["repeat_heads_backward"],
-)
-
-EXERCISES = [REPEAT, REPEAT_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.repeat_heads, repeat_heads, repeat_cases, {"y": "B H S K"}),
+    SHEET.exercise(
+        F.repeat_heads_backward, repeat_heads_backward, lambda rng: repeat_cases(rng, backward=True), {"dx": "B G S K"},
+    ),
+]  # fmt: skip

@@ -1,10 +1,10 @@
 """Cutting features into heads, and laying them side by side again."""
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def heads_sizes(rng):
@@ -25,9 +25,6 @@ def heads_sizes(rng):
         yield label, {**new, "D": new["H"] * new["K"]}
 
 
-# --- split_heads ------------------------------------------------------------------------------------------------------
-
-
 def split_heads_cases(rng):
     return [
         Case(label, (rng.normal(size=(sizes["B"], sizes["T"], sizes["D"])), sizes["H"]), sizes=sizes)
@@ -39,23 +36,6 @@ def split_heads(x, num_heads):
     B, T, D = x.shape
     H, K = num_heads, D // num_heads
     return x.reshape(B, T, H, K).transpose(0, 2, 1, 3)
-
-
-SPLIT_HEADS = Exercise(
-    F.split_heads,
-    results=(Result("heads", "B H T K"),),
-    cases=split_heads_cases,
-    answer=split_heads,
-    hints=hints_of(MISTAKES["split_heads: hints"]),
-    difficulty=1,
-    section="§5",
-    chapter="Multi-head attention",
-    place=1,
-    mistakes=MISTAKES["split_heads"],
-)
-
-
-# --- merge_heads ------------------------------------------------------------------------------------------------------
 
 
 def merge_heads_cases(rng):
@@ -70,17 +50,7 @@ def merge_heads(x):
     return x.transpose(0, 2, 1, 3).reshape(B, T, H * K)
 
 
-MERGE_HEADS = Exercise(
-    F.merge_heads,
-    results=(Result("x", "B T D"),),
-    cases=merge_heads_cases,
-    answer=merge_heads,
-    hints=hints_of(MISTAKES["merge_heads: hints"]),
-    difficulty=1,
-    section="§5 step 6",
-    chapter="Multi-head attention",
-    place=2,
-    mistakes=MISTAKES["merge_heads"],
-)
-
-EXERCISES = [SPLIT_HEADS, MERGE_HEADS]
+EXERCISES = [
+    SHEET.exercise(F.split_heads, split_heads, split_heads_cases, {"heads": "B H T K"}),
+    SHEET.exercise(F.merge_heads, merge_heads, merge_heads_cases, {"x": "B T D"}),
+]

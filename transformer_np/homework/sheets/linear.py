@@ -3,18 +3,15 @@
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def without_heads(sizes):
     """The sizes of the cases that are not of four axes."""
     return {letter: size for letter, size in sizes.items() if letter != "H"}
-
-
-# --- linear -----------------------------------------------------------------------------------------------------------
 
 
 def linear_cases(rng):
@@ -45,23 +42,6 @@ def linear(x, w, b=None):
     return y
 
 
-LINEAR = Exercise(
-    F.linear,
-    results=(Result("y", "... D_out"),),
-    cases=linear_cases,
-    answer=linear,
-    hints=hints_of(MISTAKES["linear: hints"]),
-    difficulty=1,
-    section="§4 step 2",
-    chapter="Feed-forward network and layer norm",
-    place=1,
-    mistakes=MISTAKES["linear"],
-)
-
-
-# --- linear_backward --------------------------------------------------------------------------------------------------
-
-
 def linear_backward_cases(rng):
     sizes = draw_sizes(rng, "B H T D_in D_out")
     B, H, T, D_in, D_out = sizes.values()
@@ -89,29 +69,16 @@ def gradients(dy, x):
     return dw, db
 
 
-# the mistakes in `gradients`
-BIAS_MISTAKES = MISTAKES["bias mistakes"]
-
-WEIGHT_MISTAKES = MISTAKES["weight mistakes"]
-
-
 def linear_backward(dy, x, w):
     dw, db = gradients(dy, x)
     dx = dy @ w.T
     return dx, dw, db
 
 
-LINEAR_BACKWARD = Exercise(
-    F.linear_backward,
-    results=(Result("dx", "... D_in"), Result("dw", "D_in D_out"), Result("db", "D_out")),
-    cases=linear_backward_cases,
-    answer=linear_backward,
-    hints=hints_of(MISTAKES["linear_backward: hints"]),
-    difficulty=2,
-    section="behind §4 step 2",
-    chapter="Backpropagation",
-    place=1,
-    mistakes=BIAS_MISTAKES + WEIGHT_MISTAKES + MISTAKES["linear_backward"],
-)
-
-EXERCISES = [LINEAR, LINEAR_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.linear, linear, linear_cases, {"y": "... D_out"}),
+    SHEET.exercise(
+        F.linear_backward, linear_backward, linear_backward_cases,
+        {"dx": "... D_in", "dw": "D_in D_out", "db": "D_out"},
+    ),
+]  # fmt: skip

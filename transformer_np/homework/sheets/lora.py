@@ -3,16 +3,17 @@
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .linear import without_heads
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def lora_cases(rng, backward=False):
     sizes = draw_sizes(rng, "B H T D_in D_out R", least=2)
     B, H, T, D_in, D_out, R = sizes.values()
-    plain = {letter: size for letter, size in sizes.items() if letter != "H"}
+    plain = without_heads(sizes)
     scale = float(rng.uniform(0.3, 0.7))
 
     def case(label, sizes, *rows, wide=R, out=D_out, **options):
@@ -38,20 +39,6 @@ def lora(x, a, b, scale=1.0):
     return y, low
 
 
-LORA = Exercise(
-    F.lora,
-    results=(Result("y", "... D_out"), Result("low", "... R")),
-    cases=lora_cases,
-    answer=lora,
-    hints=hints_of(MISTAKES["lora: hints"]),
-    difficulty=1,
-    section="Hu et al. 2021",
-    chapter="Fine-tuning",
-    place=1,
-    mistakes=MISTAKES["lora"],
-)
-
-
 def lora_backward(dy, x, low, a, b, scale=1.0):
     x_rows, low_rows, dy_rows = (rows.reshape(-1, rows.shape[-1]) for rows in (x, low, dy))
     dlow = scale * (dy @ b.T)
@@ -62,17 +49,10 @@ def lora_backward(dy, x, low, a, b, scale=1.0):
     return dx, da, db
 
 
-LORA_BACKWARD = Exercise(
-    F.lora_backward,
-    results=(Result("dx", "... D_in"), Result("da", "D_in R"), Result("db", "R D_out")),
-    cases=lambda rng: lora_cases(rng, backward=True),
-    answer=lora_backward,
-    hints=hints_of(MISTAKES["lora_backward: hints"]),
-    difficulty=2,
-    section="Hu et al. 2021",
-    chapter="Fine-tuning",
-    place=2,
-    mistakes=MISTAKES["lora_backward"],
-)
-
-EXERCISES = [LORA, LORA_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.lora, lora, lora_cases, {"y": "... D_out", "low": "... R"}),
+    SHEET.exercise(
+        F.lora_backward, lora_backward, lambda rng: lora_cases(rng, backward=True),
+        {"dx": "... D_in", "da": "D_in R", "db": "R D_out"},
+    ),
+]  # fmt: skip

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 # --- what both have in common -----------------------------------------------------------------------------------------
 
@@ -47,11 +47,6 @@ def target_distribution(targets, V, smoothing):
     return (1 - smoothing) * one_hot + smoothing / V
 
 
-TARGET_MISTAKES = MISTAKES["target mistakes"]
-
-# --- cross_entropy ----------------------------------------------------------------------------------------------------
-
-
 def cross_entropy_cases(rng):
     logits, targets, padded, sizes = draw_targets(rng)
     rows = {"T": sizes["T"], "V": sizes["V"]}
@@ -86,26 +81,6 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
 
 
 FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 2.0**-52, 1e-16, 1e-20, 1e-30, 1e-100, 1e-300)
-FLOOR_MISTAKE = MISTAKES["floor mistake"]
-
-CROSS_ENTROPY = Exercise(
-    F.cross_entropy,
-    results=(Result("loss", ""), Result("probs", "... V")),
-    cases=cross_entropy_cases,
-    answer=cross_entropy,
-    hints=hints_of(MISTAKES["cross_entropy: hints"]),
-    difficulty=2,
-    section="Vaswani et al. 2017, §5.4",
-    chapter="Training and decoding",
-    place=1,
-    mistakes=TARGET_MISTAKES
-    + MISTAKES["cross_entropy"]
-    + "".join(FLOOR_MISTAKE.format(floor=floor) for floor in FLOORS)
-    + MISTAKES["cross_entropy 2"],
-)
-
-
-# --- cross_entropy_backward -------------------------------------------------------------------------------------------
 
 
 def cross_entropy_backward_cases(rng):
@@ -137,17 +112,13 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
     return dlogits
 
 
-CROSS_ENTROPY_BACKWARD = Exercise(
-    F.cross_entropy_backward,
-    results=(Result("dlogits", "... V"),),
-    cases=cross_entropy_backward_cases,
-    answer=cross_entropy_backward,
-    hints=hints_of(MISTAKES["cross_entropy_backward: hints"]),
-    difficulty=2,
-    section="Vaswani et al. 2017, §5.4",
-    chapter="Training and decoding",
-    place=2,
-    mistakes=TARGET_MISTAKES + MISTAKES["cross_entropy_backward"],
-)
-
-EXERCISES = [CROSS_ENTROPY, CROSS_ENTROPY_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"},
+        mistakes=SHEET["cross_entropy"]
+        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS) + SHEET["cross_entropy 2"],
+    ),
+    SHEET.exercise(
+        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases, {"dlogits": "... V"},
+    ),
+]  # fmt: skip

@@ -3,17 +3,11 @@
 import numpy as np
 
 from ... import masks as M
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- the form of a Boolean mask ---------------------------------------------------------------------------------------
-
-FORM_MISTAKES = MISTAKES["form mistakes"]
-
-# --- masks by distance ------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def positions(T, S):
@@ -21,9 +15,6 @@ def positions(T, S):
     S = T if S is None else S
     offset = S - T
     return offset + np.arange(T)[:, None], np.arange(S)
-
-
-POSITION_MISTAKES = MISTAKES["position mistakes"]
 
 
 def causal_mask_cases(rng):
@@ -43,20 +34,6 @@ def causal_mask(T, S=None):
     query, key = positions(T, S)
     mask = key > query
     return mask
-
-
-CAUSAL_MASK = Exercise(
-    M.causal_mask,
-    results=(Result("mask", "T S"),),
-    cases=causal_mask_cases,
-    answer=causal_mask,
-    hints=hints_of(MISTAKES["causal_mask: hints"]),
-    difficulty=1,
-    section="§9",
-    chapter="Masks",
-    place=1,
-    mistakes=MISTAKES["causal_mask"] + POSITION_MISTAKES + FORM_MISTAKES,
-)
 
 
 def window_mask_cases(rng):
@@ -80,20 +57,6 @@ def window_mask(T, window, S=None):
     distance = np.abs(key - query)
     mask = distance > window
     return mask
-
-
-WINDOW_MASK = Exercise(
-    M.window_mask,
-    results=(Result("mask", "T S"),),
-    cases=window_mask_cases,
-    answer=window_mask,
-    hints=hints_of(MISTAKES["window_mask: hints"]),
-    difficulty=1,
-    section="Vaswani et al. 2017, §4",
-    chapter="Masks",
-    place=3,
-    mistakes=MISTAKES["window_mask"] + POSITION_MISTAKES + FORM_MISTAKES,
-)
 
 
 # --- padding ----------------------------------------------------------------------------------------------------------
@@ -133,20 +96,6 @@ def padding_mask(ids, pad_id):
     return mask[:, None, None, :]
 
 
-PADDING_MASK = Exercise(
-    M.padding_mask,
-    results=(Result("mask", "B 1 1 S"),),
-    cases=padding_mask_cases,
-    answer=padding_mask,
-    hints=hints_of(MISTAKES["padding_mask: hints"]),
-    difficulty=1,
-    section="behind §9",
-    chapter="Masks",
-    place=2,
-    mistakes=MISTAKES["padding_mask"] + FORM_MISTAKES,
-)
-
-
 # --- the additive form ------------------------------------------------------------------------------------------------
 
 
@@ -175,22 +124,16 @@ def additive(mask, dtype=np.float32):
     return np.where(mask, -np.inf, 0).astype(dtype)
 
 
-FINITE = MISTAKES["finite"]
-NUMBERS = ("-1", "-100", "-1000", "-1e4", "-1e5", "-1e6", "-1e8", "-1e9", "-1e10", "-1e20", "-1e30")
+FINITE = ("100", "1000", "1e4", "1e5", "1e6", "1e8", "1e9", "1e10", "1e20", "1e30")  # below 0, for −inf
 
-ADDITIVE = Exercise(
-    M.additive,
-    results=(Result("M"),),
-    cases=additive_cases,
-    answer=additive,
-    hints=hints_of(MISTAKES["additive: hints"]),
-    difficulty=1,
-    section="§9",
-    chapter="Masks",
-    place=4,
-    mistakes=MISTAKES["additive"]
-    + "".join(FINITE.format(name=number.replace("-", "−"), number=number) for number in NUMBERS)
-    + MISTAKES["additive 2"],
-)
 
-EXERCISES = [CAUSAL_MASK, PADDING_MASK, WINDOW_MASK, ADDITIVE]
+EXERCISES = [
+    SHEET.exercise(M.causal_mask, causal_mask, causal_mask_cases, {"mask": "T S"}),
+    SHEET.exercise(M.padding_mask, padding_mask, padding_mask_cases, {"mask": "B 1 1 S"}),
+    SHEET.exercise(M.window_mask, window_mask, window_mask_cases, {"mask": "T S"}),
+    SHEET.exercise(
+        M.additive, additive, additive_cases, {"M": "..."},
+        mistakes=SHEET["additive"] + "".join(SHEET["finite"].format(number=number) for number in ("1", *FINITE))
+        + SHEET["additive 2"],
+    ),
+]  # fmt: skip

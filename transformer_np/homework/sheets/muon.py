@@ -4,10 +4,10 @@ import numpy as np
 
 from ... import training
 from ...training.muon import QUINTICS
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def orthogonalised_cases(rng):
@@ -45,17 +45,6 @@ def orthogonalised(g, quintics=QUINTICS[:3]):
     return x
 
 
-ORTHOGONALISED = Exercise(
-    training.orthogonalised,
-    results=(Result("orthogonalised g", "D_in D_out", gradient=False),),
-    cases=orthogonalised_cases,
-    answer=orthogonalised,
-    hints=hints_of(MISTAKES["orthogonalised: hints"]),
-    difficulty=2,
-    section="Jordan et al. 2024",
-    chapter="Today's Transformers",
-    place=8,
-    mistakes=MISTAKES["orthogonalised"],
-)
-
-EXERCISES = [ORTHOGONALISED]
+EXERCISES = [
+    SHEET.exercise(training.orthogonalised, orthogonalised, orthogonalised_cases, {"orthogonalised g": "D_in D_out"}),
+]

@@ -3,12 +3,10 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- layer_norm -------------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def random_rows(rng, shape, least, most):
@@ -53,24 +51,7 @@ def layer_norm(x, gamma, beta, eps=1e-5):
 def of_other_defaults(eps, small):
     """The mistakes of another default ε."""
     others = [other for other in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12) if other != float(eps)]
-    return "".join(MISTAKES["another default ε"].format(eps=eps, other=other, small=small) for other in others)
-
-
-LAYER_NORM = Exercise(
-    F.layer_norm,
-    results=(Result("y", "... D"), Result("x_hat", "... D"), Result("inv_std", "... 1")),
-    cases=layer_norm_cases,
-    answer=layer_norm,
-    hints=hints_of(MISTAKES["layer_norm: hints"]),
-    difficulty=1,
-    section="§8.1",
-    chapter="Feed-forward network and layer norm",
-    place=6,
-    mistakes=MISTAKES["layer_norm"] + of_other_defaults("1e-5", "a variance"),
-)
-
-
-# --- layer_norm_backward ----------------------------------------------------------------------------------------------
+    return "".join(SHEET["another default ε"].format(eps=eps, other=other, small=small) for other in others)
 
 
 def layer_norm_backward_cases(rng):
@@ -104,36 +85,20 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-AXES_OF_THE_MEANS = MISTAKES["axes of the means"]
-
-
 def of_vector(name, summand, formula, letter):
     """The mistakes that the gradients of γ and β share."""
-    return f"""
-- {name} not summed:  {summand}.sum(axis=rows) -> {summand}
-  {name} is not summed over the rows: {letter} is one vector of D numbers that met every row, so its gradient, Σ
-  {formula}, is summed over all axes but the last and has the shape (D,).
-- {name} summed over the first two axes:  {summand}.sum(axis=rows) -> {summand}.sum(axis=(0, 1))
-  {name} is always summed over the axes 0 and 1, which is right for (B, T, D) only. The sum runs over all axes but the
-  last, however many there are.
-"""
+    return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
 
 
-LAYER_NORM_BACKWARD = Exercise(
-    F.layer_norm_backward,
-    results=(Result("dx", "... D"), Result("dgamma", "D"), Result("dbeta", "D")),
-    cases=layer_norm_backward_cases,
-    answer=layer_norm_backward,
-    hints=hints_of(MISTAKES["layer_norm_backward: hints"]),
-    difficulty=3,
-    section="behind §8.1",
-    chapter="Backpropagation",
-    place=9,
-    mistakes=MISTAKES["layer_norm_backward"]
-    + AXES_OF_THE_MEANS
-    + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
-    + MISTAKES["layer_norm_backward 2"]
-    + of_vector("dbeta", "dy", "dy", "β"),
-)
-
-EXERCISES = [LAYER_NORM, LAYER_NORM_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.layer_norm, layer_norm, layer_norm_cases, {"y": "... D", "x_hat": "... D", "inv_std": "... 1"},
+        mistakes=SHEET["layer_norm"] + of_other_defaults("1e-5", "a variance"),
+    ),
+    SHEET.exercise(
+        F.layer_norm_backward, layer_norm_backward, layer_norm_backward_cases,
+        {"dx": "... D", "dgamma": "D", "dbeta": "D"},
+        mistakes=SHEET["layer_norm_backward"] + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
+        + SHEET["layer_norm_backward 2"] + of_vector("dbeta", "dy", "dy", "β"),
+    ),
+]  # fmt: skip

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def sinusoidal_encoding_cases(rng):
@@ -37,17 +37,8 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
     return encoding.astype(dtype)
 
 
-SINUSOIDAL_ENCODING = Exercise(
-    F.sinusoidal_encoding,
-    results=(Result("encoding", "length d_model"),),
-    cases=sinusoidal_encoding_cases,
-    answer=sinusoidal_encoding,
-    hints=hints_of(MISTAKES["sinusoidal_encoding: hints"]),
-    difficulty=2,
-    section="§6",
-    chapter="Embeddings and positions",
-    place=2,
-    mistakes=MISTAKES["sinusoidal_encoding"],
-)
-
-EXERCISES = [SINUSOIDAL_ENCODING]
+EXERCISES = [
+    SHEET.exercise(
+        F.sinusoidal_encoding, sinusoidal_encoding, sinusoidal_encoding_cases, {"encoding": "length d_model"},
+    ),
+]  # fmt: skip

@@ -5,17 +5,14 @@ import re
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from ..notes import amended
 from .attention import masked
-from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, only, sizes_without_squares
+from .sheet import Sheet
 from .softmax import softmax, softmax_backward
-from .tiled_attention import MASK_MISTAKES, SCALE_MISTAKES
 
-MISTAKES = sections(__file__)
-
-# --- relative_shift --------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def _present(T, S):
@@ -56,33 +53,11 @@ def relative_shift(x):
     return y
 
 
-_SHIFT_MISTAKES = MISTAKES["shift mistakes"]
-
-RELATIVE_SHIFT = Exercise(
-    F.relative_shift,
-    results=(Result("y", "... T S"),),
-    cases=shift_cases,
-    answer=relative_shift,
-    view=without_future,
-    hints=hints_of(MISTAKES["relative_shift: hints"]),
-    difficulty=2,
-    section="Dai et al. 2019, appendix B",
-    chapter="Long sequences",
-    place=9,
-    mistakes=_SHIFT_MISTAKES + MISTAKES["relative_shift"],
-)
-
-
-# --- relative_shift_backward -----------------------------------------------------------------------------------------
-
-
 def shift_backward_cases(rng):
-    cases = []
     for forward in shift_cases(rng):
         (x,) = forward.arguments
         dy = np.where(_present(*x.shape[-2:]), x, 0)  # hidden keys have the gradient 0
-        cases.append(Case(forward.label.replace("x of", "dy of"), (dy,), sizes=forward.sizes))
-    return cases
+        yield Case(forward.label.replace("x of", "dy of"), (dy,), sizes=forward.sizes)
 
 
 def relative_shift_backward(dy):
@@ -96,23 +71,6 @@ def relative_shift_backward(dy):
             if s > S - T + t + 1:  # behind the zero: a number of the next row
                 dx[..., t + 1, s - S + T - t - 2] = dy[..., t, s]
     return dx
-
-
-RELATIVE_SHIFT_BACKWARD = Exercise(
-    F.relative_shift_backward,
-    results=(Result("dx", "... T S"),),
-    cases=shift_backward_cases,
-    answer=relative_shift_backward,
-    hints=hints_of(MISTAKES["relative_shift_backward: hints"]),
-    difficulty=2,
-    section="Dai et al. 2019, appendix B",
-    chapter="Long sequences",
-    place=10,
-    mistakes=MISTAKES["relative_shift_backward"],
-)
-
-
-# --- relative_attention ----------------------------------------------------------------------------------------------
 
 
 def _relative_inputs(rng, B, H, T, S, K, K_v):
@@ -186,53 +144,18 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 _IN_THE_SHIFT = re.sub(
     r"^(- .+\n  )",
     r"\1In the shift of the position term: ",
-    amended(_SHIFT_MISTAKES, without=["distances in reverse order"]),  # that is R in reverse order
+    amended(SHEET["shift mistakes"], without=["distances in reverse order"]),  # that is R in reverse order
     flags=re.MULTILINE,
 )
 
-RELATIVE_ATTENTION = Exercise(
-    F.relative_attention,
-    results=(Result("out", "B H T K_v"), Result("weights", "B H T S")),
-    cases=relative_cases,
-    answer=relative_attention,
-    hints=hints_of(MISTAKES["relative_attention: hints"]),
-    difficulty=3,
-    section="Dai et al. 2019, §3.3",
-    chapter="Long sequences",
-    place=11,
-    mistakes=MISTAKES["relative_attention"]
-    + SCALE_MISTAKES
-    + MISTAKES["relative_attention 2"]
-    + _IN_THE_SHIFT
-    + MISTAKES["relative_attention 3"]
-    + amended(
-        MASK_MISTAKES,
-        without=(
-            "a tuple of masks does not work",
-            "a tuple of masks used like one array",
-            "masks of a tuple added up",
-            "only the first of several masks",
-            "only the last of several masks",
-            "Boolean masks of a tuple joined with and",
-            "only −inf of a float mask",
-        ),
-    )
-    + MISTAKES["relative_attention 4"],
-)
-
-
-# --- relative_attention_backward -------------------------------------------------------------------------------------
-
 
 def relative_backward_cases(rng):
-    cases = []
     for forward in relative_cases(rng):
         if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         out, weights = F.relative_attention(*forward.arguments, **forward.options)
         arguments = rng.normal(size=out.shape), *forward.arguments, weights
-        cases.append(Case(forward.label, arguments, sizes=forward.sizes))
-    return cases
+        yield Case(forward.label, arguments, sizes=forward.sizes)
 
 
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
@@ -250,28 +173,31 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
     return dq, dk, dv, dr, dcontent_bias, dposition_bias
 
 
-RELATIVE_ATTENTION_BACKWARD = Exercise(
-    F.relative_attention_backward,
-    results=(
-        Result("dq", "B H T K"),
-        Result("dk", "B H S K"),
-        Result("dv", "B H S K_v"),
-        Result("dr", "H S K"),
-        Result("dcontent_bias", "H K"),
-        Result("dposition_bias", "H K"),
+EXERCISES = [
+    SHEET.exercise(F.relative_shift, relative_shift, shift_cases, {"y": "... T S"}, view=without_future),
+    SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases, {"dx": "... T S"}),
+    SHEET.exercise(
+        F.relative_attention, relative_attention, relative_cases, {"out": "B H T K_v", "weights": "B H T S"},
+        mistakes=SHEET["relative_attention"] + _IN_THE_SHIFT
+        + SHEET["relative_attention 3"]
+        + amended(
+            SHEET["tiled_attention: mask mistakes"],
+            without=(
+                "a tuple of masks does not work", "a tuple of masks used like one array", "masks of a tuple added up",
+                "only the first of several masks", "only the last of several masks",
+                "Boolean masks of a tuple joined with and", "only −inf of a float mask",
+            ),
+        )
+        + SHEET["relative_attention 4"],
     ),
-    cases=relative_backward_cases,
-    answer=relative_attention_backward,
-    hints=hints_of(MISTAKES["relative_attention_backward: hints"]),
-    difficulty=3,
-    section="Dai et al. 2019, §3.3",
-    chapter="Long sequences",
-    place=12,
-    mistakes=MISTAKES["relative_attention_backward"]
-    + amended(BACKWARD_SCALES, without=["1/√d_k on dQ only", "1/√d_k on dK only"])
-    + SOFTMAX_BACKWARD_MISTAKES
-    + MISTAKES["relative_attention_backward 2"],
-)
-
-
-EXERCISES = [RELATIVE_SHIFT, RELATIVE_SHIFT_BACKWARD, RELATIVE_ATTENTION, RELATIVE_ATTENTION_BACKWARD]
+    SHEET.exercise(
+        F.relative_attention_backward, relative_attention_backward, relative_backward_cases,
+        {
+            "dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dr": "H S K", "dcontent_bias": "H K",
+            "dposition_bias": "H K",
+        },
+        mistakes=SHEET["relative_attention_backward"]
+        + amended(SHEET["attention_backward: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"])
+        + SHEET["relative_attention_backward 2"],
+    ),
+]  # fmt: skip

@@ -3,12 +3,10 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- relative_position_buckets ---------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def no_boundary(N, max_distance, T):
@@ -57,23 +55,6 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
     return buckets
 
 
-RELATIVE_POSITION_BUCKETS = Exercise(
-    F.relative_position_buckets,
-    results=(Result("buckets", "T S"),),
-    cases=buckets_cases,
-    answer=relative_position_buckets,
-    hints=hints_of(MISTAKES["relative_position_buckets: hints"]),
-    difficulty=3,
-    section="Raffel et al. 2020, §2.1",
-    chapter="T5",
-    place=3,
-    mistakes=MISTAKES["relative_position_buckets"],
-)
-
-
-# --- relative_position_bias ------------------------------------------------------------------------------------------
-
-
 def bias_sizes(rng):
     """What is special about each case of both, its sizes and its buckets."""
     sizes = draw_sizes(rng, "T S R H", least=3)
@@ -110,26 +91,10 @@ def relative_position_bias(table, buckets):
     return bias
 
 
-RELATIVE_POSITION_BIAS = Exercise(
-    F.relative_position_bias,
-    results=(Result("bias", "H T S"),),
-    cases=bias_cases,
-    answer=relative_position_bias,
-    hints=hints_of(MISTAKES["relative_position_bias: hints"]),
-    difficulty=1,
-    section="Raffel et al. 2020, §2.1",
-    chapter="T5",
-    place=4,
-    mistakes=MISTAKES["relative_position_bias"],
-)
-
-
 def bias_backward_cases(rng):
-    cases = []
     for label, sizes, buckets in bias_sizes(rng):
         dbias = rng.normal(size=(sizes["H"], *buckets.shape))
-        cases.append(Case(label, (dbias, buckets, sizes["R"]), sizes=sizes))
-    return cases
+        yield Case(label, (dbias, buckets, sizes["R"]), sizes=sizes)
 
 
 def relative_position_bias_backward(dbias, buckets, num_buckets):
@@ -141,18 +106,10 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     return dtable
 
 
-RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
-    F.relative_position_bias_backward,
-    results=(Result("dtable", "R H"),),
-    cases=bias_backward_cases,
-    answer=relative_position_bias_backward,
-    hints=hints_of(MISTAKES["relative_position_bias_backward: hints"]),
-    difficulty=2,
-    section="Raffel et al. 2020, §2.1",
-    chapter="T5",
-    place=5,
-    mistakes=MISTAKES["relative_position_bias_backward"],
-)
-
-
-EXERCISES = [RELATIVE_POSITION_BUCKETS, RELATIVE_POSITION_BIAS, RELATIVE_POSITION_BIAS_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.relative_position_buckets, relative_position_buckets, buckets_cases, {"buckets": "T S"}),
+    SHEET.exercise(F.relative_position_bias, relative_position_bias, bias_cases, {"bias": "H T S"}),
+    SHEET.exercise(
+        F.relative_position_bias_backward, relative_position_bias_backward, bias_backward_cases, {"dtable": "R H"},
+    ),
+]  # fmt: skip

@@ -4,11 +4,11 @@ import numpy as np
 
 from ...module import Parameter
 from ...training import optim
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .adam import flat
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 STEPS, SAVED = 6, 3  # in all, and before the state is saved
 
@@ -133,20 +133,10 @@ class Optimizer:
         self.steps = int(state["steps"])
 
 
-OPTIMIZER = Exercise(
-    optim.Optimizer,
-    results=(Result("the saved state"), Result("the parameters after the next steps", "step number")),
-    cases=resume_cases,
-    answer=Optimizer,
-    hints=hints_of(MISTAKES["Optimizer: hints"]),
-    difficulty=2,
-    section="§5.3 of Vaswani et al. 2017, behind Adam",
-    chapter="Training and decoding",
-    place=2.5,
-    drive=drive_resume,
-    view=view_resume,
-    parts=("state_dict", "load_state_dict"),
-    mistakes=MISTAKES["Optimizer"],
-)
-
-EXERCISES = [OPTIMIZER]
+EXERCISES = [
+    SHEET.exercise(
+        optim.Optimizer, Optimizer, resume_cases,
+        {"the saved state": "...", "the parameters after the next steps": "step number"},
+        drive=drive_resume, view=view_resume, parts=("state_dict", "load_state_dict"),
+    ),
+]  # fmt: skip

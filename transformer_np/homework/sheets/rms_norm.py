@@ -3,13 +3,11 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
-from .norm import AXES_OF_THE_MEANS, of_other_defaults, of_vector, random_rows
+from ..exercise import Case, draw_sizes
+from .norm import of_other_defaults, of_vector, random_rows
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- rms_norm ---------------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def rms_norm_cases(rng):
@@ -40,31 +38,12 @@ def rms_norm(x, gamma, eps=1e-6):
     return y, x_hat, inv_rms
 
 
-RMS_NORM = Exercise(
-    F.rms_norm,
-    results=(Result("y", "... D"), Result("x_hat", "... D"), Result("inv_rms", "... 1")),
-    cases=rms_norm_cases,
-    answer=rms_norm,
-    hints=hints_of(MISTAKES["rms_norm: hints"]),
-    difficulty=1,
-    section="Zhang & Sennrich 2019",
-    chapter="T5",
-    place=1,
-    mistakes=MISTAKES["rms_norm"] + of_other_defaults("1e-6", "the mean square"),
-)
-
-
-# --- rms_norm_backward ------------------------------------------------------------------------------------------------
-
-
 def rms_norm_backward_cases(rng):
-    cases = []
     for case in rms_norm_cases(rng):
         x, gamma = case.arguments
         _, x_hat, inv_rms = F.rms_norm(x, gamma, case.options.get("eps", 0.01))
         label = case.label.replace("eps=0.3", "a forward with eps=0.3")
-        cases.append(Case(label, (rng.normal(size=x.shape), x_hat, inv_rms, gamma), sizes=case.sizes))
-    return cases
+        yield Case(label, (rng.normal(size=x.shape), x_hat, inv_rms, gamma), sizes=case.sizes)
 
 
 def rms_norm_backward(dy, x_hat, inv_rms, gamma):
@@ -76,20 +55,14 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
     return dx, dgamma
 
 
-RMS_NORM_BACKWARD = Exercise(
-    F.rms_norm_backward,
-    results=(Result("dx", "... D"), Result("dgamma", "D")),
-    cases=rms_norm_backward_cases,
-    answer=rms_norm_backward,
-    hints=hints_of(MISTAKES["rms_norm_backward: hints"]),
-    difficulty=3,
-    section="Zhang & Sennrich 2019",
-    chapter="T5",
-    place=2,
-    mistakes=MISTAKES["rms_norm_backward"]
-    + AXES_OF_THE_MEANS.replace("every ", "")
-    + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
-    + MISTAKES["rms_norm_backward 2"],
-)
-
-EXERCISES = [RMS_NORM, RMS_NORM_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.rms_norm, rms_norm, rms_norm_cases, {"y": "... D", "x_hat": "... D", "inv_rms": "... 1"},
+        mistakes=SHEET["rms_norm"] + of_other_defaults("1e-6", "the mean square"),
+    ),
+    SHEET.exercise(
+        F.rms_norm_backward, rms_norm_backward, rms_norm_backward_cases, {"dx": "... D", "dgamma": "D"},
+        mistakes=SHEET["rms_norm_backward"] + SHEET["norm: axes of the means"].replace("every ", "")
+        + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + SHEET["rms_norm_backward 2"],
+    ),
+]  # fmt: skip

@@ -3,20 +3,24 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
-from .draws import _weights
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
+
+
+def weights(rng, *shape):
+    """A random matrix that keeps the variance of what it multiplies."""
+    return rng.normal(size=shape) * shape[0] ** -0.5
 
 
 def rnn_cases(rng):
     sizes = draw_sizes(rng, "B T D_in D", least=3)
     B, T, D_in, D = sizes.values()
     x = rng.normal(size=(B, T, D_in))
-    w_x, w_h, b = _weights(rng, D_in, D), _weights(rng, D, D), rng.normal(size=D)
-    square = rng.normal(size=(B, T, D)), _weights(rng, D, D), w_h, b
+    w_x, w_h, b = weights(rng, D_in, D), weights(rng, D, D), rng.normal(size=D)
+    square = rng.normal(size=(B, T, D)), weights(rng, D, D), w_h, b
     return [
         Case("", (x, w_x, w_h, b), sizes=sizes),
         Case("no bias", (x, w_x, w_h), sizes=sizes),
@@ -35,20 +39,6 @@ def rnn(x, w_x, w_h, b=None):
         h = np.tanh(a[:, t] + h @ w_h)
         states.append(h)
     return np.stack(states, axis=1)
-
-
-RNN = Exercise(
-    F.rnn,
-    results=(Result("h", "B T D"),),
-    cases=rnn_cases,
-    answer=rnn,
-    hints=hints_of(MISTAKES["rnn: hints"]),
-    difficulty=1,
-    section="§2",
-    chapter="Long sequences",
-    place=1,
-    mistakes=MISTAKES["rnn"],
-)
 
 
 def rnn_backward_cases(rng):
@@ -91,18 +81,10 @@ def rnn_backward(dh, x, h, w_x, w_h):
     return dx, dw_x, dw_h, db
 
 
-RNN_BACKWARD = Exercise(
-    F.rnn_backward,
-    results=(Result("dx", "B T D_in"), Result("dw_x", "D_in D"), Result("dw_h", "D D"), Result("db", "D")),
-    cases=rnn_backward_cases,
-    answer=rnn_backward,
-    hints=hints_of(MISTAKES["rnn_backward: hints"]),
-    difficulty=3,
-    section="§2",
-    chapter="Long sequences",
-    place=2,
-    mistakes=MISTAKES["rnn_backward"],
-)
-
-
-EXERCISES = [RNN, RNN_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.rnn, rnn, rnn_cases, {"h": "B T D"}),
+    SHEET.exercise(
+        F.rnn_backward, rnn_backward, rnn_backward_cases,
+        {"dx": "B T D_in", "dw_x": "D_in D", "dw_h": "D D", "db": "D"},
+    ),
+]  # fmt: skip

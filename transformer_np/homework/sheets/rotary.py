@@ -3,13 +3,13 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, hints_of, sections
+from ..exercise import Case, draw_sizes, extended
+from ..notes import amended
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
-_CHAPTER = "Today's Transformers"
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
 _UNKNOWN = {"rope_type": "turned", "factor": 4.0}
 
@@ -20,9 +20,6 @@ def llama3(length):
         "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": length,
     }  # fmt: skip
-
-
-# --- rotary_frequencies -----------------------------------------------------------------------------------------------
 
 
 def frequencies_cases(rng):
@@ -59,24 +56,6 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     return kept * frequencies + (1 - kept) * stretched
 
 
-_FREQUENCY_MISTAKES = MISTAKES["frequency mistakes"]
-
-FREQUENCIES = Exercise(
-    F.rotary_frequencies,
-    results=(Result("frequencies", "pair"),),
-    cases=frequencies_cases,
-    answer=rotary_frequencies,
-    hints=hints_of(MISTAKES["rotary_frequencies: hints"]),
-    difficulty=1,
-    section="Su et al. 2021",
-    chapter=_CHAPTER,
-    place=1,
-    mistakes=_FREQUENCY_MISTAKES,
-)
-
-# --- rotary -----------------------------------------------------------------------------------------------------------
-
-
 def rotary_cases(rng):
     sizes = draw_sizes(rng, "B H T P", least=3)
     B, H, T, P = sizes.values()
@@ -109,44 +88,16 @@ def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
     return np.concatenate(turned, axis=-1)
 
 
-_ROTARY_MISTAKES = MISTAKES["rotary mistakes"]
-
-_TURNED_OTHERWISE = MISTAKES["turned otherwise"]
-
-ROTARY = Exercise(
-    F.rotary,
-    results=(Result("y", "... T K"),),
-    cases=rotary_cases,
-    answer=rotary,
-    hints=hints_of(MISTAKES["rotary: hints"]),
-    difficulty=2,
-    section="Su et al. 2021",
-    chapter=_CHAPTER,
-    place=2,
-    mistakes=_TURNED_OTHERWISE + _ROTARY_MISTAKES,
-)
-
-
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
     return rotary(dy, -np.asarray(positions), theta, scaling, adjacent)
 
 
-ROTARY_BACKWARD = Exercise(
-    F.rotary_backward,
-    results=(Result("dx", "... T K"),),
-    cases=rotary_cases,
-    answer=rotary_backward,
-    hints=hints_of(MISTAKES["rotary_backward: hints"]),
-    difficulty=1,
-    section="Su et al. 2021",
-    chapter=_CHAPTER,
-    place=3,
-    mistakes=MISTAKES["rotary_backward"]
-    + amended(
-        _ROTARY_MISTAKES,
-        MISTAKES["rotary_backward 2"],
-        without=["positions added"],
+EXERCISES = [
+    SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
+    SHEET.exercise(F.rotary, rotary, rotary_cases, {"y": "... T K"}),
+    SHEET.exercise(
+        F.rotary_backward, rotary_backward, rotary_cases, {"dx": "... T K"},
+        mistakes=SHEET["rotary_backward"]
+        + amended(SHEET["rotary mistakes"], SHEET["rotary_backward 2"], without=["positions added"]),
     ),
-)
-
-EXERCISES = [FREQUENCIES, ROTARY, ROTARY_BACKWARD]
+]  # fmt: skip

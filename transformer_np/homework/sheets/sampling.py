@@ -4,11 +4,11 @@ import numpy as np
 
 from ... import decoding
 from ...functional import softmax
-from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def _top_p(rng, probabilities):
@@ -103,19 +103,11 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     return probabilities
 
 
-SAMPLING_DISTRIBUTION = Exercise(
-    decoding.sampling_distribution,
-    results=(Result("probabilities", "... V"), Result("tokens that are not 0", "... V")),
-    cases=sampling_cases,
-    answer=sampling_distribution,
-    hints=hints_of(MISTAKES["sampling_distribution: hints"]),
-    difficulty=2,
-    section="notebook 08",
-    chapter="Generation",
-    place=1,
+SAMPLING_DISTRIBUTION = SHEET.exercise(
+    decoding.sampling_distribution, sampling_distribution, sampling_cases,
+    {"probabilities": "... V", "tokens that are not 0": "... V"},
     view=view_distribution,
-    mistakes=MISTAKES["sampling_distribution"],
-)
+)  # fmt: skip
 
 
 EXERCISES = [SAMPLING_DISTRIBUTION]

@@ -5,10 +5,10 @@ from math import cos, pi, sin  # noqa: F401 - sin for the mistakes
 import numpy as np
 
 from ... import training
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def drive_schedule(answer, calls):
@@ -35,21 +35,6 @@ def noam_schedule(step, d_model, warmup):
     rise = step * warmup**-1.5
     fall = step**-0.5
     return d_model**-0.5 * min(rise, fall)
-
-
-NOAM_SCHEDULE = Exercise(
-    training.noam_schedule,
-    results=(Result("lr", "call"),),
-    cases=noam_cases,
-    answer=noam_schedule,
-    hints=hints_of(MISTAKES["noam_schedule: hints"]),
-    difficulty=1,
-    section="Vaswani et al. 2017, §5.3",
-    chapter="Training and decoding",
-    place=4,
-    drive=drive_schedule,
-    mistakes=MISTAKES["noam_schedule"],
-)
 
 
 def cosine_cases(rng):
@@ -79,19 +64,7 @@ def cosine_schedule(step, max_lr, min_lr, warmup, total):
     return min_lr + (max_lr - min_lr) * height
 
 
-COSINE_SCHEDULE = Exercise(
-    training.cosine_schedule,
-    results=(Result("lr", "call"),),
-    cases=cosine_cases,
-    answer=cosine_schedule,
-    hints=hints_of(MISTAKES["cosine_schedule: hints"]),
-    difficulty=1,
-    section="Loshchilov & Hutter 2017",
-    chapter="Training and decoding",
-    place=5,
-    drive=drive_schedule,
-    mistakes=MISTAKES["cosine_schedule"],
-)
-
-
-EXERCISES = [NOAM_SCHEDULE, COSINE_SCHEDULE]
+EXERCISES = [
+    SHEET.exercise(training.noam_schedule, noam_schedule, noam_cases, {"lr": "call"}, drive=drive_schedule),
+    SHEET.exercise(training.cosine_schedule, cosine_schedule, cosine_cases, {"lr": "call"}, drive=drive_schedule),
+]

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from .activations import of_every_rank, with_zeros
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def silu_cases(rng, backward=False):
@@ -33,39 +33,13 @@ def silu(x):
     return x * sigma(x)
 
 
-_SIGMA_MISTAKES = MISTAKES["sigma mistakes"]
-
-SILU = Exercise(
-    F.silu,
-    results=(Result("y"),),
-    cases=silu_cases,
-    answer=silu,
-    hints=hints_of(MISTAKES["silu: hints"]),
-    difficulty=1,
-    section="Elfwing et al. 2018",
-    chapter="Today's Transformers",
-    place=4,
-    mistakes=MISTAKES["silu"] + _SIGMA_MISTAKES,
-)
-
-
 def silu_backward(dy, x):
     gate = sigma(x)
     slope = gate + x * gate * (1 - gate)
     return dy * slope
 
 
-SILU_BACKWARD = Exercise(
-    F.silu_backward,
-    results=(Result("dx"),),
-    cases=lambda rng: silu_cases(rng, backward=True),
-    answer=silu_backward,
-    hints=hints_of(MISTAKES["silu_backward: hints"]),
-    difficulty=1,
-    section="Elfwing et al. 2018",
-    chapter="Today's Transformers",
-    place=5,
-    mistakes=MISTAKES["silu_backward"] + _SIGMA_MISTAKES,
-)
-
-EXERCISES = [SILU, SILU_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.silu, silu, silu_cases, {"y": "..."}),
+    SHEET.exercise(F.silu_backward, silu_backward, lambda rng: silu_cases(rng, backward=True), {"dx": "..."}),
+]

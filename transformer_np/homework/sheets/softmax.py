@@ -3,13 +3,11 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .draws import only
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- softmax ----------------------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def softmax_cases(rng):
@@ -42,23 +40,6 @@ def softmax(x, axis=-1):
     return y / np.where(total == 0, 1, total)
 
 
-SOFTMAX = Exercise(
-    F.softmax,
-    results=(Result("y"),),
-    cases=softmax_cases,
-    answer=softmax,
-    hints=hints_of(MISTAKES["softmax: hints"]),
-    difficulty=1,
-    section="§4 step 4",
-    chapter="Self-attention",
-    place=1,
-    mistakes=MISTAKES["softmax"],
-)
-
-
-# --- softmax_backward -------------------------------------------------------------------------------------------------
-
-
 def softmax_backward_cases(rng):
     sizes = draw_sizes(rng, "B T S")
     x, dy = rng.normal(size=(2, *sizes.values()))
@@ -76,17 +57,7 @@ def softmax_backward(dy, y, axis=-1):
     return y * (dy - total)
 
 
-SOFTMAX_BACKWARD = Exercise(
-    F.softmax_backward,
-    results=(Result("dx"),),
-    cases=softmax_backward_cases,
-    answer=softmax_backward,
-    hints=hints_of(MISTAKES["softmax_backward: hints"]),
-    difficulty=2,
-    section="behind §4 step 4",
-    chapter="Backpropagation",
-    place=8,
-    mistakes=MISTAKES["softmax_backward"],
-)
-
-EXERCISES = [SOFTMAX, SOFTMAX_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.softmax, softmax, softmax_cases, {"y": "..."}),
+    SHEET.exercise(F.softmax_backward, softmax_backward, softmax_backward_cases, {"dx": "..."}),
+]

@@ -7,12 +7,12 @@ import numpy as np
 from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ..exercise import Case, Exercise, Result, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, extended
 from .attention import masked
 from .draws import far_apart, only, sizes_without_squares
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def tiled_cases(rng):
@@ -71,11 +71,6 @@ def _growing(q, k, v):
     return np.abs(q), k + along, v
 
 
-SCALE_MISTAKES = MISTAKES["scale mistakes"]
-
-MASK_MISTAKES = MISTAKES["mask mistakes"]
-
-
 def tiled_attention(q, k, v, mask=None, tile=TILE):
     scale = 1 / np.sqrt(q.shape[-1])
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -104,30 +99,14 @@ def log_sum_exp(scores, axis):
     return largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))
 
 
-TILED_ATTENTION = Exercise(
-    F.tiled_attention,
-    results=(Result("out", "... T K_v"), Result("log_total", "... T")),
-    cases=tiled_cases,
-    answer=tiled_attention,
-    hints=hints_of(MISTAKES["tiled_attention: hints"]),
-    difficulty=3,
-    section="Milakov & Gimelshein 2018; Dao et al. 2022",
-    chapter="Long sequences",
-    place=7,
-    mistakes=SCALE_MISTAKES + MASK_MISTAKES + MISTAKES["tiled_attention"],
-)
-
-
 def tiled_backward_cases(rng):
-    cases = []
     for forward in tiled_cases(rng):
         if "10,000" in forward.label or forward.label == "tiles of one":  # weights of 0 or 1: no gradient; many tiles
             continue
         q, k, v = forward.arguments
         out, log_total = F.tiled_attention(q, k, v, **forward.options)
         arguments = rng.normal(size=out.shape), q, k, v, out, log_total
-        cases.append(replace(forward, arguments=arguments))
-    return cases
+        yield replace(forward, arguments=arguments)
 
 
 def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
@@ -150,21 +129,10 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
     return dq, dk, dv
 
 
-TILED_ATTENTION_BACKWARD = Exercise(
-    F.tiled_attention_backward,
-    results=(Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
-    cases=tiled_backward_cases,
-    answer=tiled_attention_backward,
-    hints=hints_of(MISTAKES["tiled_attention_backward: hints"]),
-    difficulty=3,
-    section="Dao et al. 2022",
-    chapter="Long sequences",
-    place=8,
-    mistakes=MISTAKES["tiled_attention_backward"]
-    + SCALE_MISTAKES
-    + MASK_MISTAKES
-    + MISTAKES["tiled_attention_backward 2"],
-)
-
-
-EXERCISES = [TILED_ATTENTION, TILED_ATTENTION_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.tiled_attention, tiled_attention, tiled_cases, {"out": "... T K_v", "log_total": "... T"}),
+    SHEET.exercise(
+        F.tiled_attention_backward, tiled_attention_backward, tiled_backward_cases,
+        {"dq": "... T K", "dk": "... S K", "dv": "... S K_v"},
+    ),
+]  # fmt: skip

@@ -5,15 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result
-from ..notes import amended, hints_of, sections
+from ..exercise import Case
+from ..notes import amended
 from .attention import ATTENTION_MISTAKES, attention_cases, masked, some_hidden
-from .attention_backward import BACKWARD_MISTAKES
+from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
-MISTAKES = sections(__file__)
-
-# --- unscaled_attention ----------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def unscaled_cases(rng):
@@ -49,52 +47,14 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
 
 
 # behind the scores, or their gradient
-_UNSCALED_MISTAKES = MISTAKES["unscaled mistakes"]
-
-UNSCALED_ATTENTION = Exercise(
-    F.unscaled_attention,
-    results=(Result("out", "B H T K_v"), Result("weights", "B H T S")),
-    cases=unscaled_cases,
-    answer=unscaled_attention,
-    hints=hints_of(MISTAKES["unscaled_attention: hints"]),
-    difficulty=2,
-    section="Raffel et al. 2020, §2.1",
-    chapter="T5",
-    place=6,
-    mistakes=_UNSCALED_MISTAKES
-    + amended(
-        ATTENTION_MISTAKES,
-        instead=MISTAKES["unscaled_attention instead"],
-        without=(
-            "mask added before the scale",
-            "a tuple of masks does not work",
-            "a tuple of masks used like one array",
-            "masks of a tuple added up",
-            "masks of a tuple joined as Boolean ones",
-            "only the first of several masks",
-            "only the last of several masks",
-            "Boolean masks of a tuple joined with and",
-            "written for four axes only",
-            "written for three axes only",
-            "softmax over axis 2",  # the queries: there are always four axes
-        ),
-    ),
-)
-
-
-# --- unscaled_attention_backward -------------------------------------------------------------------------------------
 
 
 def unscaled_backward_cases(rng):
-    cases = []
     for forward in unscaled_cases(rng):
         if "10,000" in forward.label or "far above" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         out, weights = F.unscaled_attention(*forward.arguments, **forward.options)
-        cases.append(
-            Case(forward.label, (rng.normal(size=out.shape), *forward.arguments, weights), sizes=forward.sizes)
-        )
-    return cases
+        yield Case(forward.label, (rng.normal(size=out.shape), *forward.arguments, weights), sizes=forward.sizes)
 
 
 def unscaled_attention_backward(dout, q, k, v, weights):
@@ -107,29 +67,37 @@ def unscaled_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv, dbias
 
 
-UNSCALED_ATTENTION_BACKWARD = Exercise(
-    F.unscaled_attention_backward,
-    results=(
-        Result("dq", "B H T K"),
-        Result("dk", "B H S K"),
-        Result("dv", "B H S K_v"),
-        Result("dbias", "H T S"),
+EXERCISES = [
+    SHEET.exercise(
+        F.unscaled_attention, unscaled_attention, unscaled_cases, {"out": "B H T K_v", "weights": "B H T S"},
+        mistakes=SHEET["unscaled mistakes"]
+        + amended(
+            ATTENTION_MISTAKES,
+            instead=SHEET["unscaled_attention instead"],
+            without=(
+                "mask added before the scale",
+                "a tuple of masks does not work",
+                "a tuple of masks used like one array",
+                "masks of a tuple added up",
+                "masks of a tuple joined as Boolean ones",
+                "only the first of several masks",
+                "only the last of several masks",
+                "Boolean masks of a tuple joined with and",
+                "written for four axes only",
+                "written for three axes only",
+                "softmax over axis 2",  # the queries: there are always four axes
+            ),
+        ),
     ),
-    cases=unscaled_backward_cases,
-    answer=unscaled_attention_backward,
-    hints=hints_of(MISTAKES["unscaled_attention_backward: hints"]),
-    difficulty=2,
-    section="Raffel et al. 2020, §2.1",
-    chapter="T5",
-    place=7,
-    mistakes=MISTAKES["unscaled_attention_backward"]
-    + amended(
-        BACKWARD_MISTAKES,
-        instead=MISTAKES["unscaled_attention_backward instead"],
-        without=("written for four axes only", "written for three axes only"),
-    )
-    + MISTAKES["unscaled_attention_backward 2"],
-)
-
-
-EXERCISES = [UNSCALED_ATTENTION, UNSCALED_ATTENTION_BACKWARD]
+    SHEET.exercise(
+        F.unscaled_attention_backward, unscaled_attention_backward, unscaled_backward_cases,
+        {"dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dbias": "H T S"},
+        mistakes=SHEET["unscaled_attention_backward"]
+        + amended(
+            SHEET["attention_backward: backward mistakes"],
+            instead=SHEET["unscaled_attention_backward instead"],
+            without=("written for four axes only", "written for three axes only"),
+        )
+        + SHEET["unscaled_attention_backward 2"],
+    ),
+]  # fmt: skip

@@ -3,14 +3,13 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result
-from ..notes import amended, hints_of, sections
-from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
+from ..exercise import Case
+from ..notes import amended
 from .draws import far_apart, only, sizes_without_squares
+from .sheet import Sheet
 from .softmax import softmax, softmax_backward
-from .tiled_attention import SCALE_MISTAKES
 
-MISTAKES = sections(__file__)
+SHEET = Sheet(__file__)
 
 
 def window_cases(rng):
@@ -85,30 +84,14 @@ def padded_window_attention(q, k, v, behind, ahead, scale, mode, hidden="", cut=
     return np.einsum("...tr,...trk->...tk", weights, v[..., keys, :]), weights
 
 
-WINDOW_ATTENTION = Exercise(
-    F.window_attention,
-    results=(Result("out", "... T K_v"), Result("weights", "... T R")),
-    cases=window_cases,
-    answer=window_attention,
-    hints=hints_of(MISTAKES["window_attention: hints"]),
-    difficulty=3,
-    section="Vaswani et al. 2017, §4",
-    chapter="Long sequences",
-    place=5,
-    mistakes=SCALE_MISTAKES + MISTAKES["window_attention"],
-)
-
-
 def window_backward_cases(rng):
-    cases = []
     for forward in window_cases(rng):
         if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         q, k, v, window = forward.arguments
         out, weights = F.window_attention(q, k, v, window, **forward.options)
         arguments = rng.normal(size=out.shape), q, k, v, weights, window
-        cases.append(Case(forward.label, arguments, forward.options, forward.sizes | {"R": weights.shape[-1]}))
-    return cases
+        yield Case(forward.label, arguments, forward.options, forward.sizes | {"R": weights.shape[-1]})
 
 
 def window_attention_backward(dout, q, k, v, weights, window, causal=False):
@@ -137,24 +120,13 @@ def spread(columns, T, behind, ahead):
     return full
 
 
-WINDOW_ATTENTION_BACKWARD = Exercise(
-    F.window_attention_backward,
-    results=(Result("dq", "... T K"), Result("dk", "... T K"), Result("dv", "... T K_v")),
-    cases=window_backward_cases,
-    answer=window_attention_backward,
-    hints=hints_of(MISTAKES["window_attention_backward: hints"]),
-    difficulty=3,
-    section="Vaswani et al. 2017, §4",
-    chapter="Long sequences",
-    place=6,
-    mistakes=MISTAKES["window_attention_backward"]
-    + BACKWARD_SCALES
-    + amended(
-        SOFTMAX_BACKWARD_MISTAKES,
-        instead=MISTAKES["window_attention_backward instead"],
-    )
-    + MISTAKES["window_attention_backward 2"],
-)
-
-
-EXERCISES = [WINDOW_ATTENTION, WINDOW_ATTENTION_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(F.window_attention, window_attention, window_cases, {"out": "... T K_v", "weights": "... T R"}),
+    SHEET.exercise(
+        F.window_attention_backward, window_attention_backward, window_backward_cases,
+        {"dq": "... T K", "dk": "... T K", "dv": "... T K_v"},
+        mistakes=SHEET["window_attention_backward"]
+        + amended(SHEET["attention_backward: softmax backward"], instead=SHEET["window_attention_backward instead"])
+        + SHEET["window_attention_backward 2"],
+    ),
+]  # fmt: skip

@@ -3,14 +3,12 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import hints_of, sections
+from ..exercise import Case, draw_sizes, extended
 from .activations import sigmoid
 from .loss import FLOORS
+from .sheet import Sheet
 
-MISTAKES = sections(__file__)
-
-# --- negative_sampling_loss -------------------------------------------------------------------------------------------
+SHEET = Sheet(__file__)
 
 
 def vectors_of_words(rng, N, K, D):
@@ -72,27 +70,6 @@ def negative_sampling_loss(center, context, negatives):
     return loss, p_context, p_negatives
 
 
-FLOOR_MISTAKE = MISTAKES["floor mistake"]
-
-NEGATIVE_SAMPLING_LOSS = Exercise(
-    F.negative_sampling_loss,
-    results=(Result("loss", ""), Result("p_context", "N"), Result("p_negatives", "N K")),
-    cases=negative_sampling_loss_cases,
-    answer=negative_sampling_loss,
-    hints=hints_of(MISTAKES["negative_sampling_loss: hints"]),
-    difficulty=2,
-    section="Mikolov et al. 2013",
-    chapter="Word2Vec",
-    place=1,
-    mistakes=MISTAKES["negative_sampling_loss"]
-    + "".join(FLOOR_MISTAKE.format(floor=floor) for floor in FLOORS)
-    + MISTAKES["negative_sampling_loss 2"],
-)
-
-
-# --- negative_sampling_loss_backward ----------------------------------------------------------------------------------
-
-
 def negative_sampling_loss_backward_cases(rng):
     cases = []
     for forward in negative_sampling_loss_cases(rng):
@@ -119,17 +96,16 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
     return dcenter, dcontext, dnegatives
 
 
-NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
-    F.negative_sampling_loss_backward,
-    results=(Result("dcenter", "N D"), Result("dcontext", "N D"), Result("dnegatives", "N K D")),
-    cases=negative_sampling_loss_backward_cases,
-    answer=negative_sampling_loss_backward,
-    hints=hints_of(MISTAKES["negative_sampling_loss_backward: hints"]),
-    difficulty=2,
-    section="Mikolov et al. 2013",
-    chapter="Word2Vec",
-    place=2,
-    mistakes=MISTAKES["negative_sampling_loss_backward"],
-)
-
-EXERCISES = [NEGATIVE_SAMPLING_LOSS, NEGATIVE_SAMPLING_LOSS_BACKWARD]
+EXERCISES = [
+    SHEET.exercise(
+        F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
+        {"loss": "", "p_context": "N", "p_negatives": "N K"},
+        mistakes=SHEET["negative_sampling_loss"]
+        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS)
+        + SHEET["negative_sampling_loss 2"],
+    ),
+    SHEET.exercise(
+        F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
+        {"dcenter": "N D", "dcontext": "N D", "dnegatives": "N K D"},
+    ),
+]  # fmt: skip

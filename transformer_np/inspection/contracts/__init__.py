@@ -138,10 +138,8 @@ def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal)
     if isinstance(module, type):
         raise TypeError(f"pass an object of the class, {name}(…), not the class {name} itself")
     if not isinstance(module, Module):
-        raise TypeError(
-            f"a layer or model is a Module, got {name}: write `class {name}(Module)`, with "
-            "`from transformer_np.module import Module, Parameter`"
-        )
+        how = f"write `class {name}(Module)`, with `from transformer_np.module import Module, Parameter`"
+        raise TypeError(f"a layer or model is a Module, got {name}: {how}")
     case = Case(module, [_as_input(x) for x in inputs], options, as_rng(rng), max_entries, is_causal)
     report = ContractReport(name)
     for rule, function in rules.items():

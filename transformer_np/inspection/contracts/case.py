@@ -105,12 +105,12 @@ def arrays_in(module):
     found: dict[str, Any] = {}
     for path, part in module.named_modules():
         for name, value in vars(part).items():
-            if name not in ("_kept", "_changes"):
-                values = (
-                    value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
-                )
-                for i, item in enumerate(values):
-                    if isinstance(item, np.ndarray):
-                        key = f"{path}.{name}" if path else name
-                        found[key if item is value else f"{key}[{i}]"] = item
+            if name in ("_kept", "_changes"):
+                continue
+            items = value.values() if isinstance(value, dict) else value
+            items = items if isinstance(value, dict | list | tuple) else [value]
+            for i, item in enumerate(items):
+                if isinstance(item, np.ndarray):
+                    key = f"{path}.{name}" if path else name
+                    found[key if item is value else f"{key}[{i}]"] = item
     return found

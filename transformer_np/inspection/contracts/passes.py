@@ -29,10 +29,8 @@ def backward_returns_a_gradient_for_each_input(case):
     if floats and not gradients:
         yield "backward returned None. Return dx, the gradient of the loss with respect to x: is `return` missing?"
     elif len(gradients) != len(floats):
-        yield (
-            f"backward returned {len(gradients)} gradients for {len(floats)} arrays of floats. Return one for each, as "
-            "a tuple in the order of forward's arguments."
-        )
+        advice = "Return one for each, as a tuple in the order of forward's arguments."
+        yield f"backward returned {len(gradients)} gradients for {len(floats)} arrays of floats. {advice}"
     else:
         for (i, x), gradient in zip(floats.items(), gradients, strict=True):
             if np.shape(gradient) != x.shape:
@@ -93,10 +91,8 @@ def gradients_accumulate(case):
     for (name, parameter), (_, other) in zip(module.named_parameters(), once.named_parameters(), strict=True):
         if not near(parameter.grad - 3, other.grad, case.dtype):
             added = "overwrites" if near(parameter.grad, other.grad, case.dtype) else "does not simply add to"
-            yield (
-                f"backward {added} the gradient of {name}. Add to it, self.{name}.grad += …: a parameter that is used "
-                "twice gets both terms, and a step over several batches adds them up."
-            )
+            why = "a parameter that is used twice gets both terms, and a step over several batches adds them up"
+            yield f"backward {added} the gradient of {name}. Add to it, self.{name}.grad += …: {why}."
 
 
 def gradients_are_right(case):
@@ -111,9 +107,8 @@ def wrong_gradient(entry, case):
     """A wrong gradient in words, with a guess at the mistake."""
     place = ", ".join(map(str, entry.index))
     ours, right = entry.analytic, entry.numeric
-    text = (
-        f"the gradient of {entry.name} is wrong at ({place}): backward gives {ours:.6g}, differences give {right:.6g}."
-    )
+    numbers = f"backward gives {ours:.6g}, differences give {right:.6g}"
+    text = f"the gradient of {entry.name} is wrong at ({place}): {numbers}."
     if not np.isfinite(ours):
         return f"{text} Look for a division by 0."
     if right == 0:
@@ -134,8 +129,6 @@ def wrong_gradient(entry, case):
         return f"{text} That is {ratio:g} times the right value."
     ids = [x for x in case.inputs if isinstance(x, np.ndarray) and x.dtype.kind in "iu"]
     if not is_input and any((x == entry.index[0]).sum() > 1 for x in ids):
-        return (
-            f"{text} The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once: "
-            "F.embedding_backward adds all."
-        )
+        several = f"The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once"
+        return f"{text} {several}: F.embedding_backward adds all."
     return text

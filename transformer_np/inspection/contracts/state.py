@@ -16,11 +16,9 @@ def parameters_have_names(case):
     for path, part in case.module.named_modules():
         for name, value in vars(part).items():
             if name not in ("_kept", "_changes") and is_nameless(value):
-                yield (
-                    f"{path + '.' if path else ''}{name} is a {type(value).__name__} with parameters without names: "
-                    "no optimizer trains them, and no file holds them. Make each Parameter an attribute of its own; "
-                    "modules may be attributes or the items of a list."
-                )
+                what = f"{path + '.' if path else ''}{name} is a {type(value).__name__} with parameters without names"
+                advice = "Make each Parameter an attribute of its own; modules may be attributes or the items of a list"
+                yield f"{what}: no optimizer trains them, and no file holds them. {advice}."
         for name, value in vars(type(part)).items():
             if isinstance(value, Parameter | Module):
                 yield f"{name} belongs to the class {type(part).__name__}: write self.{name} = … in __init__ instead."
@@ -38,11 +36,9 @@ def a_step_makes_no_parameters(case):
         yield "a forward or backward pass makes new parameters. Make all of them in __init__, for the optimizer."
     for name, array in arrays_in(module).items():
         if name not in before and array.shape in plain:
-            own = plain[array.shape]
-            yield (
-                f"backward stores a gradient in self.{name}, where no optimizer looks for it. Write "
-                f"self.{own} = Parameter(…), and add to self.{own}.grad."
-            )
+            own = f"self.{plain[array.shape]}"
+            advice = f"Write {own} = Parameter(…), and add to {own}.grad."
+            yield f"backward stores a gradient in self.{name}, where no optimizer looks for it. {advice}"
 
 
 def is_nameless(value):
@@ -67,10 +63,8 @@ def state_dict_holds_all(case):
     if not same(case.forward(loaded.eval()), case.forward(trained.eval())):
         after = arrays_in(trained)
         changed = [f"self.{name}" for name, array in before.items() if name in after and not same(array, after[name])]
-        yield (
-            "after some training, a copy with its state_dict gives another output: "
-            f"{' and '.join(changed) or 'a value'} changes in forward, but is no Parameter, so no file holds it."
-        )
+        what = f"{' and '.join(changed) or 'a value'} changes in forward, but is no Parameter, so no file holds it"
+        yield f"after some training, a copy with its state_dict gives another output: {what}."
 
 
 # --- modes and random numbers ----------------------------------------------------------------------------------------
@@ -83,10 +77,9 @@ def eval_keeps_nothing(case):
     for name, array in arrays_in(module).items():
         if array is not before.get(name):
             short = name.rpartition(".")[2]
-            yield (
-                f"forward stores an array in self.{name} also in eval(). Write self.keep({short}=…) in forward and "
-                f"self.kept({short!r}) in backward: they keep nothing in eval(), and refuse a backward without forward."
-            )
+            advice = f"Write self.keep({short}=…) in forward and self.kept({short!r}) in backward"
+            why = "they keep nothing in eval(), and refuse a backward without forward"
+            yield f"forward stores an array in self.{name} also in eval(). {advice}: {why}."
     if not same(case.forward(module), output):
         yield "two forward passes in eval() differ. Draw random numbers only `if self.training`."
 
@@ -107,10 +100,8 @@ def no_backward_of_an_earlier_forward(case):
     if error is not None and not isinstance(error, RuntimeError):
         yield f"backward after a forward in eval() raised {said(error)}. self.kept(…) raises an error that explains it."
     elif error is None and has_gradient(module):
-        yield (
-            "backward after a forward in eval() still gave gradients, of values that were stored elsewhere. Fetch them "
-            "with self.kept(…), which refuses."
-        )
+        what = "backward after a forward in eval() still gave gradients, of values that were stored elsewhere"
+        yield f"{what}. Fetch them with self.kept(…), which refuses."
 
 
 def randomness_is_its_own(case):
@@ -124,10 +115,8 @@ def randomness_is_its_own(case):
     finally:
         np.random.set_state(state)  # noqa: NPY002
     if not same(first, second):
-        yield (
-            "two copies with the same state give different outputs. Draw from a Generator of the layer's own, "
-            "self.rng = np.random.default_rng(rng), not from np.random."
-        )
+        advice = "Draw from a Generator of the layer's own, self.rng = np.random.default_rng(rng), not from np.random."
+        yield f"two copies with the same state give different outputs. {advice}"
     elif not same(case.forward(one), first) and not any(hasattr(part, "rng") for _, part in one.named_modules()):
         yield "the layer draws random numbers, but not from self.rng, where gradient checks and checkpoints look."
 
@@ -146,10 +135,8 @@ def copies_stand_alone(case):
             continue  # Python pickles no class that is defined inside a function, or defined again since
         error = refusal(lambda: duplicate(module))  # noqa: B023
         if error is not None:
-            yield (
-                f"{way} raised {said(error)}. Hold only arrays, numbers, modules and functions that have a name: no "
-                "lambda, no open file."
-            )
+            advice = "Hold only arrays, numbers, modules and functions that have a name: no lambda, no open file."
+            yield f"{way} raised {said(error)}. {advice}"
             continue
         yield from copied(case, way, module, duplicate(module))
         yield from copied_with_its_optimizer(case, way, duplicate)
@@ -215,16 +202,12 @@ def a_refused_call_leaves_nothing(case):
             continue
         error = refusal(lambda: case.backward(module, case.dout(output)))  # noqa: B023
         if error is None and has_gradient(module):
-            yield (
-                f"forward refused {words}, but backward then answered with values of an earlier forward. Keep them "
-                "with self.keep(…) and fetch them with self.kept(…)."
-            )
+            advice = "Keep them with self.keep(…) and fetch them with self.kept(…)."
+            yield f"forward refused {words}, but backward then answered with values of an earlier forward. {advice}"
             return
         if error is not None and not isinstance(error, RuntimeError):
-            yield (
-                f"after a forward that refused {words}, backward raised {said(error)}. Fetch what it needs with "
-                "self.kept(…), which says that there is no forward."
-            )
+            advice = "Fetch what it needs with self.kept(…), which says that there is no forward."
+            yield f"after a forward that refused {words}, backward raised {said(error)}. {advice}"
             return
 
 
@@ -237,17 +220,13 @@ def a_wrong_dout_is_refused(case):
         module = case.random()
         case.forward(module)
         error = refusal(lambda: case.backward(module, np.ones(shape, case.dtype)))  # noqa: B023
+        advice = "Compare dout.shape with the shape of the output first."
         if error is None:
-            yield (
-                f"backward accepted a dout of shape {shape} for an output of {output.shape}, and its gradients mean "
-                "nothing. Compare dout.shape with the shape of the output first."
-            )
+            what = f"a dout of shape {shape} for an output of {output.shape}, and its gradients mean nothing"
+            yield f"backward accepted {what}. {advice}"
             return
         if has_gradient(module):
-            yield (
-                f"backward refused a dout of shape {shape}, but only after it had added gradients. Compare dout.shape "
-                "with the shape of the output first."
-            )
+            yield f"backward refused a dout of shape {shape}, but only after it had added gradients. {advice}"
             return
 
 
@@ -271,10 +250,8 @@ def rows_do_not_mix(case):
     for row in range(len(whole)):
         alone = case.forward(module, [x[row : row + 1] for x in case.inputs])
         if alone.shape != whole[row : row + 1].shape or not near(alone, whole[row : row + 1], case.dtype):
-            yield (
-                f"row {row} of the batch gives another output alone than beside the others. Look for a sum, a mean or "
-                "a softmax over the axis of the batch."
-            )
+            advice = "Look for a sum, a mean or a softmax over the axis of the batch."
+            yield f"row {row} of the batch gives another output alone than beside the others. {advice}"
             return
 
 

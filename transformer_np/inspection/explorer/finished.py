@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ...data.files import read_utf8
 from .lessons import lessons_for, texts
-from .live import BODY, SCRIPTS, STYLES, LivePage
 from .page import Page, assemble
 
 PAGES = ("translator", "gpt")  # the files NAME.html
@@ -23,4 +22,4 @@ def finished_page(name="translator"):
     path = next(path for folder in FOLDERS if (path := folder / f"{name}.html").is_file())
     data, weights = map(json.loads, DATA.findall(read_utf8(path)))
     data |= {"lessons": lessons_for(data["kind"]), **texts()}
-    return Page(assemble(LivePage.title, BODY, STYLES, SCRIPTS, data, weights))
+    return Page(assemble(data, weights))

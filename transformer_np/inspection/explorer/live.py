@@ -27,15 +27,6 @@ MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 # Parameters of a pretrained model in each format: pages of at most about 20, 90 and 170 MB
 MOST_PARAMETERS = {"float32": 4_000_000, "float16": 40_000_000, "int8": 150_000_000}
 
-BODY = "live_page/page.html"
-STYLES = ("live_page/page.css",)
-FILES = (
-    "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
-    "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
-    "view_residual view_training view_flow picture lessons stage address main"
-)
-SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
-
 
 class LivePage(Page):
     """The page that `explore_live` makes.
@@ -100,13 +91,12 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         return _made(model, pair, own, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
     for weights in formats or FORMATS:
         most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
-        if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
-            size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
-            continue
-        made = _made(model, pair, own, weights)
-        size = len(made.page.encode())
-        if size <= most:
-            return made
+        size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
+        if size * 3 / 4 <= most:  # compressed, base64 is rarely shorter
+            made = _made(model, pair, own, weights)
+            size = len(made.page.encode())
+            if size <= most:
+                return made
     raise ValueError(
         f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
         f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
@@ -124,15 +114,8 @@ def _guessed(kind, tokenizer):
 def check_size(parameters, name):
     """Raise ValueError if a browser cannot hold a pretrained model with so many parameters."""
     if parameters > MOST_PARAMETERS["int8"]:
-        raise ValueError(
-            f"{name} has {parameters:,} parameters, and a page with the model in it holds at most "
-            f"{MOST_PARAMETERS['int8']:,}: use a smaller model"
-        )
-
-
-def _made(model, tokenizers, own, weights):
-    page, memory = _page(model, tokenizers, own, weights)
-    return LivePage(page, weights, rounded(model, weights), memory)
+        most = f"a page with the model in it holds at most {MOST_PARAMETERS['int8']:,}: use a smaller model"
+        raise ValueError(f"{name} has {parameters:,} parameters, and {most}")
 
 
 def _own_data(model, tokenizers, labels, target):
@@ -174,35 +157,26 @@ def _check_tokenizers(model, tokenizers):
     return tokenizers
 
 
-def _page(model, tokenizers, own, weights):
-    """The HTML of the page, with weights in this format, and the memory that it needs."""
+def _made(model, tokenizers, own, weights):
+    """The LivePage with weights in this format. own: the data that only some models have
+
+    Its memory is what a browser needs at most: the weights as they are computed with and as they are stored, their text
+    twice, and the browser itself; within 5 % of what Chromium takes for a model with 135 million parameters.
+    """
+    count = model.num_parameters()
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
     arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
     data = {
-        "kind": type(model).__name__,
-        "config": architecture(model),
-        "parameters": model.num_parameters(),
-        "large": model.num_parameters() > LARGE,
+        "kind": type(model).__name__, "config": architecture(model), "parameters": count, "large": count > LARGE,
         "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
-        **own,
-        "most": MOST_TOKENS,
-        "excluded": _excluded(model, tokenizers[0]),
-        "lessons": _lessons(model),
-        **texts(),
-        "shapes": [(name, *array.shape) for name, array in arrays.items()],
-        "format": weights,
-    }
+        **own, "most": MOST_TOKENS, "excluded": _excluded(model, tokenizers[0]), "lessons": _lessons(model), **texts(),
+        "shapes": [(name, *array.shape) for name, array in arrays.items()], "format": weights,
+    }  # fmt: skip
     numbers = packed(arrays.values(), weights)
-    data["memory"] = _memory(data["parameters"], weights, sum(map(len, numbers.values())))
-    return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data, numbers), data["memory"]
-
-
-def _memory(parameters, weights, text):
-    """The bytes that a browser needs at most: the weights as they are computed with and as they are stored, their text
-    twice, and the browser itself; within 5 % of what Chromium takes for a model with 135 million parameters."""
-    each = (4 if parameters > LARGE else 8) + np.dtype(weights).itemsize
-    return parameters * each + 2 * text + 150_000_000
+    each = (4 if count > LARGE else 8) + np.dtype(weights).itemsize
+    data["memory"] = count * each + 2 * sum(map(len, numbers.values())) + 150_000_000
+    return LivePage(assemble(data, numbers), weights, rounded(model, weights), data["memory"])
 
 
 def _tokenizer(tokenizer, around):

@@ -10,6 +10,12 @@ from pathlib import Path
 from ...support.files import write_text
 
 FOLDER = Path(__file__).parent
+FILES = (
+    "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
+    "steps_layers contributions steps_ends diagram view_text view_changes view_effect view_similar view_heads "
+    "view_residual view_training view_flow picture lessons stage address main"
+)
+SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class Page:
@@ -39,25 +45,19 @@ class Page:
         )
 
 
-def assemble(title, body, styles, scripts, data, weights):
-    """The HTML of a page from its title and the names of its parts in this folder, with its data as JSON.
+def assemble(data, weights):
+    """The HTML of a page from the files in this folder, with its data as JSON.
 
     The weights are apart, because the page reads them later: it first says how much memory they need.
 
     The scripts become one function, in this order, so that a name of one file is known in those after it.
     """
-    script = '"use strict";\n(() => {\n' + "\n".join(map(_part, scripts)) + "})();\n"
-    style = "\n".join(map(_part, styles))
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_part, SCRIPTS)) + "})();\n"
+    body, style = map(_part, ("live_page/page.html", "live_page/page.css"))
     values = {
-        "title": title,
-        "body": _part(body),
-        "script": script,
-        "style": style,
-        "script_hash": _hash(script),
-        "style_hash": _hash(style),
-        "data": _json(data),
-        "weights": _json(weights),
-    }
+        "title": Page.title, "body": body, "script": script, "style": style, "script_hash": _hash(script),
+        "style_hash": _hash(style), "data": _json(data), "weights": _json(weights),
+    }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("frame.html"))
 
 

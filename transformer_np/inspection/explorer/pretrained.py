@@ -12,12 +12,8 @@ KNOWN = {  # what `live_page/pretrained.js` has, of each part of a tokenizer
     "post_processor": {"ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing", "Sequence"},
     "decoder": {"ByteLevel", "WordPiece", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"},
 }
-PARTS = {
-    "normalizer": "normalizers",
-    "pre_tokenizer": "pretokenizers",
-    "post_processor": "processors",
-    "decoder": "decoders",
-}
+PARTS = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "post_processor": "processors",
+         "decoder": "decoders"}  # fmt: skip
 WHITE = r"\t-\r\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
@@ -36,9 +32,8 @@ def described(tokenizer):
             if isinstance(pattern := part.get("pattern"), dict) and "Regex" in pattern:
                 part["pattern"] = {"Regex": translated(pattern["Regex"])}
     if model["type"] == "BPE" and (model.get("continuing_subword_prefix") or model.get("end_of_word_suffix")):
-        raise ValueError(
-            "the page has no tokenizer of byte pairs with a prefix or suffix of its words: use another model"
-        )
+        what = "a prefix or suffix of its words"
+        raise ValueError(f"the page has no tokenizer of byte pairs with {what}: use another model")
     tokens = [None] * (1 + max([*vocabulary.values(), *(token["id"] for token in found["added_tokens"])]))
     for token, i in [*vocabulary.items(), *((token["content"], token["id"]) for token in found["added_tokens"])]:
         tokens[i] = token
@@ -46,18 +41,10 @@ def described(tokenizer):
         pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"])
         model["merges"] = [(vocabulary[a], vocabulary[b], vocabulary[a + b]) for a, b in pairs]
     before, after = _around(found.get("post_processor"), vocabulary)
-    return {
-        "kind": "pretrained",
-        "tokens": tokens,
-        "model": model,
-        "added": found["added_tokens"],
-        "normalizer": found.get("normalizer"),
-        "pre_tokenizer": found.get("pre_tokenizer"),
-        "decoder": found.get("decoder"),
-        "bytewise": any(part["type"] == "ByteLevel" for part in _parts("decoder", found.get("decoder"))),
-        "before": before,
-        "after": after,
-    }
+    rules = {name: found.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
+    bytewise = any(part["type"] == "ByteLevel" for part in _parts("decoder", rules["decoder"]))
+    made = {"kind": "pretrained", "tokens": tokens, "model": model, "added": found["added_tokens"], **rules}
+    return {**made, "bytewise": bytewise, "before": before, "after": after}
 
 
 def _parts(name, part):

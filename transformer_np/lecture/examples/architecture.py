@@ -50,10 +50,7 @@ def sum_of_squares():
         [max(np.ptp(total) for total in sums.values())],
         f"sin² + cos² = 1 for each pair, so the sum is d_model/2 at every position: {sums[4].mean():.1f} for d_model = "
         "4. Largest − smallest of 200 positions, for d_model = 4 and 512.",
-        tuple(
-            (f"the sum is d_model/2 for d_model = {d_model}", equal(total, np.full(200, d_model / 2)))
-            for d_model, total in sums.items()
-        ),
+        tuple((f"the sum is d_model/2 for d_model = {d}", equal(sums[d], np.full(200, d / 2))) for d in sums),
     )
 
 
@@ -143,13 +140,11 @@ def causal():
         f"hidden: then exp(x)/Σ exp(x) with −∞ is 0/0, NaN; −1e8 gives every key {row['finite'][0]:.1f}; a Boolean "
         f"mask of this package gives {row['package'][0]:.0f}.",
         (
-            (
-                "−∞ added, −1e8 set and a Boolean mask: the same weights",
-                all(equal(weights["package"], weights[other]) for other in ("added", "finite")),
-            ),
+            ("−∞ added, −1e8 set and a Boolean mask: the same weights",
+             all(equal(weights["package"], weights[other]) for other in ("added", "finite"))),
             ("no weight on the future", not np.triu(weights["package"], 1).any()),
             ("a row hidden whole: NaN by the textbook", bool(np.isnan(row["textbook"]).all())),
             ("a row hidden whole: uniform with −1e8", equal(row["finite"], np.full(size, 1 / size))),
             ("a row hidden whole: 0 in this package", not row["package"].any()),
         ),
-    )
+    )  # fmt: skip

@@ -14,22 +14,16 @@ def queries_keys_values():
     """Q = X W^Q, K = X W^K, V = X W^V for five words."""
     five = steps.five_words()
     computed = np.stack([five.q, five.k, five.v])[:, 0]  # (3, T, K)
-    return (
-        computed,
-        "The printed X_e and W^Q, W^K, W^V multiply to exactly the printed numbers.",
-        (("exact, not only to the printed digits", equal(printed.FIVE_QKV.values, computed)),),
-    )
+    exact = ("exact, not only to the printed digits", equal(printed.FIVE_QKV.values, computed))
+    return computed, "The printed X_e and W^Q, W^K, W^V multiply to exactly the printed numbers.", (exact,)
 
 
 @example(2, "scaled scores Q Kᵀ/2", "FIVE_SCORES", REPRODUCED)
 def five_scores():
     """Q Kᵀ/√d_k, d_k = 4."""
     computed = steps.five_words().scores[0]
-    return (
-        computed,
-        "All digits of the products are printed.",
-        (("exact, not only to the printed digits", equal(printed.FIVE_SCORES.values, computed)),),
-    )
+    exact = ("exact, not only to the printed digits", equal(printed.FIVE_SCORES.values, computed))
+    return computed, "All digits of the products are printed.", (exact,)
 
 
 @example(3, "attention weights A", "FIVE_WEIGHTS", REPRODUCED)
@@ -38,11 +32,9 @@ def five_weights():
     sums = printed.FIVE_WEIGHTS.values.sum(axis=-1)
     rounded_sums = " ".join(f"{total:.4f}" for total in sums)
     computed = steps.five_words().weights[0]
-    return (
-        computed,
-        f"Rounded to four digits; the printed rows therefore add to {rounded_sums} instead of 1.",
-        (("the computed rows add to 1", equal(computed.sum(axis=-1), np.ones(5))),),
-    )
+    add_to_1 = ("the computed rows add to 1", equal(computed.sum(axis=-1), np.ones(5)))
+    remark = f"Rounded to four digits; the printed rows therefore add to {rounded_sums} instead of 1."
+    return computed, remark, (add_to_1,)
 
 
 @example(4, "output C = A V", "FIVE_OUTPUT", TRUNCATED)
@@ -128,8 +120,5 @@ def three_shapes():
     """C_i, C_concat, W^O, C_final."""
     three = steps.three_heads()
     computed = [three.heads[0].shape, three.concat.shape, three.layer.w_o.shape, three.output.shape]
-    return (
-        computed,
-        "Only the shapes are printed, no numbers.",
-        (("the heads lie side by side in C_concat", equal(np.concatenate(list(three.heads), axis=1), three.concat)),),
-    )
+    beside = equal(np.concatenate(list(three.heads), axis=1), three.concat)
+    return computed, "Only the shapes are printed, no numbers.", (("the heads lie side by side in C_concat", beside),)

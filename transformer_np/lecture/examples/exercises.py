@@ -41,11 +41,8 @@ def exercise_3():
 def exercise_4():
     """The parts of an encoder block and of a decoder block."""
     exercise = questions.decoder_only_parts()
-    return (
-        list(steps.block_parts().values()),
-        f"The algorithms of §8 and the blocks of the package have the same parts. {exercise.explanation}",
-        (("two options are right", len(exercise.letters) == 2),),
-    )
+    remark = f"The algorithms of §8 and the blocks of the package have the same parts. {exercise.explanation}"
+    return list(steps.block_parts().values()), remark, (("two options are right", len(exercise.letters) == 2),)
 
 
 @example(21, "weights of a layer, h · n²", "SCORES_OF_A_LAYER", ANSWERED)
@@ -54,13 +51,9 @@ def exercise_5():
     exercise = questions.memory_of_scores()
     n, heads = (int(size) for size in printed.SCORES_OF_A_LAYER.values)
     numbers, size = steps.attention_memory(n, heads)
-    return (
-        numbers,
-        f"{exercise.explanation} At n = {n}, h = {heads} there are {numbers:,} weights, "
-        f"{size / 2**20:g} MiB in float32.",
-        (("one option is right", len(exercise.letters) == 1),),
-        {"printed": heads * n * n},
-    )
+    there = f"At n = {n}, h = {heads} there are {numbers:,} weights, {size / 2**20:g} MiB in float32."
+    right = ("one option is right", len(exercise.letters) == 1)
+    return numbers, f"{exercise.explanation} {there}", (right,), {"printed": heads * n * n}
 
 
 # --- the other documents --------------------------------------------------------------------------------------------
@@ -112,7 +105,5 @@ def four_weights():
 def two_weights():
     """ "Thinking Machines", 112 and 96."""
     two = steps.two_words()
-    return (
-        np.concatenate([two.scores, two.scaled, two.weights]),
-        f"d_k = {two.d_k}, √d_k = 8; softmax(14, 12) = {two.weights[0, 0]:.4f}, {two.weights[0, 1]:.4f}.",
-    )
+    remark = f"d_k = {two.d_k}, √d_k = 8; softmax(14, 12) = {two.weights[0, 0]:.4f}, {two.weights[0, 1]:.4f}."
+    return np.concatenate([two.scores, two.scaled, two.weights]), remark

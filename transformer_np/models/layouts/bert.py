@@ -12,11 +12,19 @@ MODEL_TYPES, PREFIX = ("bert",), "bert."
 BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)")  # 0, 1, 2, … and 0, 0, 0, …
 HEADS = {"cls.seq_relationship.": "the next sentence", "cls.predictions.": "masked words", "classifier.": "classes"}
 
+
+def _linear(theirs, ours, which=""):
+    w, b = Stored((f"{ours}w{which}",), transposed=True), Stored((f"{ours}b{which}",))
+    return {f"{theirs}.weight": w, f"{theirs}.bias": b}
+
+
+def _norm(theirs, ours):
+    return {f"{theirs}.weight": Stored((f"{ours}.gamma",)), f"{theirs}.bias": Stored((f"{ours}.beta",))}
+
+
 MLM_HEAD = {
-    "cls.predictions.transform.dense.weight": Stored(("mlm_head.linear.w",), transposed=True),
-    "cls.predictions.transform.dense.bias": Stored(("mlm_head.linear.b",)),
-    "cls.predictions.transform.LayerNorm.weight": Stored(("mlm_head.norm.gamma",)),
-    "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
+    **_linear("cls.predictions.transform.dense", "mlm_head.linear."),
+    **_norm("cls.predictions.transform.LayerNorm", "mlm_head.norm"),
 }
 BIAS = {"cls.predictions.bias": Stored(("mlm_head.b",))}
 UNTIED = {  # then another bias counts, and cls.predictions.bias is not used
@@ -28,10 +36,7 @@ COPIES = {  # in the masked-language-model head: shared tensors that some files 
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
 TIED, ALWAYS = True, ()
-POOLER = {
-    "pooler.dense.weight": Stored(("pooler.linear.w",), transposed=True),
-    "pooler.dense.bias": Stored(("pooler.linear.b",)),
-}
+POOLER = _linear("pooler.dense", "pooler.linear.")
 
 
 def standard_name(name):
@@ -129,8 +134,8 @@ def heads(config):
         tensors = MLM_HEAD | (BIAS if config.tie_embeddings else UNTIED)
     if config.num_classes is not None or config.token_classes is not None:
         ours = "classifier." if config.num_classes is not None else "token_classifier."
-        tensors = tensors | _linear("classifier", ours, "")
-    return tensors | (_linear("qa_outputs", "span_head.", "") if config.span_head else {})
+        tensors = tensors | _linear("classifier", ours)
+    return tensors | (_linear("qa_outputs", "span_head.") if config.span_head else {})
 
 
 def writable(model):
@@ -140,14 +145,3 @@ def writable(model):
     if model.config.pooling != "cls":
         raise ValueError(f'pooling is "{model.config.pooling}", but BERT\'s layout only has the pooler of [CLS], "cls"')
     return model
-
-
-def _linear(theirs, ours, which):
-    return {
-        f"{theirs}.weight": Stored((f"{ours}w{which}",), transposed=True),
-        f"{theirs}.bias": Stored((f"{ours}b{which}",)),
-    }
-
-
-def _norm(theirs, ours):
-    return {f"{theirs}.weight": Stored((f"{ours}.gamma",)), f"{theirs}.bias": Stored((f"{ours}.beta",))}

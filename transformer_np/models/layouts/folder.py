@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import read_json_object, write_atomically, write_text
-from .gguf import located
+from .gguf import gguf_file, unpacked
 from .layout import given
 from .weights import PIECE, WEIGHTS, check_kind, find_tensors
 
@@ -36,6 +35,16 @@ def register(cls):
     for layout in cls.layouts:
         for model_type in layout.MODEL_TYPES:
             MODELS.setdefault(model_type, cls)
+
+
+def located(path):
+    """The folder of a pretrained model: the path itself, or the folder that a GGUF file was unpacked into.
+
+    path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
+        package with one. The package is not imported.
+    """
+    file = gguf_file(path)
+    return Path(path) if file is None else unpacked(file, load_any)
 
 
 def load_any(folder, dtype=None):
@@ -66,10 +75,8 @@ def load_pretrained(cls, folder, dtype=None):
     kind = model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if kind in layout.MODEL_TYPES), None)
     if layout is None:
-        raise ValueError(
-            f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: "
-            f"read it with {MODELS[kind].__name__}.from_pretrained"
-        )
+        how = f"read it with {MODELS[kind].__name__}.from_pretrained"
+        raise ValueError(f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: {how}")
     weights = _Weights(folder, layout, settings)
     try:
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
@@ -86,9 +93,8 @@ def load_pretrained(cls, folder, dtype=None):
         filled = [parameters[ours].data for ours in stored.parameters]
         _fill(filled, weights.tensors[name], stored)
         if not all(np.isfinite(piece).all() for array in filled for piece in _pieces(array)):
-            raise ValueError(
-                f"{weights.tensors[name].path}: {weights.in_file[name]} holds NaN or infinity: download it again"
-            )
+            where = f"{weights.tensors[name].path}: {weights.in_file[name]}"
+            raise ValueError(f"{where} holds NaN or infinity: download it again")
     model.pretrained_folder = folder
     return model.eval()
 
@@ -115,7 +121,7 @@ def save_pretrained(model, folder, tokenizer=None):
     layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model) if hasattr(layout, "writable") else model
-    config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
+    config = model.config
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
         settings |= kept_settings(read_settings(origin))
@@ -188,7 +194,7 @@ def read_settings(folder):
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model or a .gguf file")
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
     return read_json_object(folder / CONFIG)
@@ -198,10 +204,8 @@ def model_type(folder, settings):
     """The model type in config.json; ValueError if this package has no such model."""
     found = settings.get("model_type")
     if not isinstance(found, str) or found not in MODELS:
-        raise ValueError(
-            f"{folder / CONFIG}: model_type is {found!r}, which is not supported; "
-            f"supported are {', '.join(sorted(MODELS))}"
-        )
+        known = ", ".join(sorted(MODELS))
+        raise ValueError(f"{folder / CONFIG}: model_type is {found!r}, which is not supported; supported are {known}")
     return found
 
 
@@ -246,10 +250,8 @@ def _check_sizes(weights, config):
     """Raise ValueError if the configuration describes a larger model than the file holds, before names are listed and
     arrays are made."""
     if config.blocks * TENSORS_OF_A_BLOCK > len(weights.tensors):
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: missing most tensors of {config.blocks:,} layers, because it "
-            f"has only {len(weights.tensors):,}"
-        )
+        missing = f"most tensors of {config.blocks:,} layers, because it has only {len(weights.tensors):,}"
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: missing {missing}")
     stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
     config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
@@ -258,9 +260,8 @@ def _check_names(weights, wanted, layout, config):
     """Raise ValueError for missing and unknown names; warn about weights of a task for which we have no head."""
     outside = layout.heads(config)
     prefixed = any(name.startswith(layout.PREFIX) for name in weights.in_file.values())
-    missing = [
-        layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
-    ]
+    prefixes = {True: layout.PREFIX, False: ""}
+    missing = [prefixes[prefixed and name not in outside] + name for name in wanted if name not in weights]
     duplicates = layout.COPIES if config.tie_embeddings else layout.ALWAYS
     duplicates = layout.duplicates(config) if hasattr(layout, "duplicates") else duplicates
     unexpected, ignored = [], {}  # ignored: {task: names}
@@ -273,9 +274,8 @@ def _check_names(weights, wanted, layout, config):
         raise ValueError(f"{weights.path} does not fit its {CONFIG}: {'; '.join(wrong)}")
     for task, names in ignored.items():
         instead = "" if "classes" not in task else "; `train classify --pretrained` puts a new classifier on a BERT"
-        warnings.warn(
-            f"{weights.path}: ignored {_listed(names)}: the model here has no head for {task}{instead}", stacklevel=4
-        )
+        ignored_names = f"{weights.path}: ignored {_listed(names)}"
+        warnings.warn(f"{ignored_names}: the model here has no head for {task}{instead}", stacklevel=4)
 
 
 def _check_shapes(weights, wanted, parameters):

@@ -11,15 +11,18 @@ import os
 import re
 import shutil
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 import numpy as np
 
+from ...functional.rotary import rotary_frequencies
 from ...support.files import write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
-PLACES = "unpacked-from.txt"  # the places on the disk where this content was seen: device, inode, size, time
+FORMAT = 2  # of the folders in the cache: raised when the same file is unpacked into something else
+PLACES = f"unpacked-from-{FORMAT}.txt"  # where this content was seen on the disk: device, inode, size, time
 CONTROL, USER_DEFINED, BYTE = 3, 4, 6  # kinds of tokens in GGUF
 _BLOCK = {
     "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
@@ -56,25 +59,16 @@ CUTS = {  # {name in GGUF: how a text is cut before byte pairs are merged}
     "smollm": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, _BYTES]},
     "llama-bpe": _cut_by(_LETTERS + "{1,3}" + _REST),
     "qwen2": _cut_by(_LETTERS + _REST),
+    "deepseek-r1-qwen": _cut_by(_LETTERS + _REST),
 }
-
-
-def located(path):
-    """The folder of a pretrained model: the path itself, or the folder that a GGUF file was unpacked into.
-
-    path: a folder in Hugging Face's layout, a .gguf file, a folder that has only that, or the name of an installed
-        package with one. The package is not imported.
-    """
-    file = gguf_file(path)
-    return Path(path) if file is None else unpacked(file)
 
 
 def gguf_file(path):
     """The GGUF file that a path names: itself, the only one in its folder or in an installed package; or None."""
     path = folder = Path(path)
-    if path.suffix == ".gguf":
+    if path.suffix.lower() == ".gguf" and not path.is_dir():
         return path
-    if str(path).isidentifier() and not os.path.exists(path):
+    if str(path).isidentifier() and not os.path.exists(path) and str(path) != "__main__":
         spec = importlib.util.find_spec(str(path))
         folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else path
     if not os.path.isdir(folder) or (folder / "config.json").exists():
@@ -85,8 +79,10 @@ def gguf_file(path):
     return found[0] if found else None
 
 
-def unpacked(file):
+def unpacked(file, read):
     """The folder with the content of a GGUF file, in the user's cache; made when it is first asked for.
+
+    read: a function of the folder, which raises ValueError for what is not the folder of a model
 
     Raises FileNotFoundError; ModuleNotFoundError without the gguf library; ValueError for a damaged file, and for a
     model, a quantization or a tokenizer that is not supported, by its name.
@@ -100,13 +96,18 @@ def unpacked(file):
         if place in seen.read_text("utf-8"):
             return seen.parent
     with file.open("rb") as content:
-        key = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+        key = f"{hashlib.file_digest(content, 'sha256').hexdigest()[:12]}-{FORMAT}"
     folder = next(cache.glob(f"*-{key}"), cache / f"{file.stem}-{key}")  # a copy of the file has another name and place
     if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            new = Path(mkdtemp(prefix=f"{file.stem}-", dir=cache))
+        except OSError as error:
+            how = "set XDG_CACHE_HOME to a folder that you may write"
+            raise OSError(f"cannot unpack {file} into {cache} ({error.strerror}): {how}") from None
         try:
             size = unpack(file, new)
+            _check(file, new, read)
             new.rename(folder)
         except OSError:
             if not folder.is_dir():  # another process may have been faster
@@ -114,9 +115,17 @@ def unpacked(file):
         finally:
             shutil.rmtree(new, ignore_errors=True)
         warnings.warn(f"{file} was unpacked into {folder} ({size >> 20} MiB), once", stacklevel=2)
-    with (folder / PLACES).open("a", encoding="utf-8") as places:
+    with suppress(OSError), (folder / PLACES).open("a", encoding="utf-8") as places:  # others' cache may be read only
         places.write(place)
     return folder
+
+
+def _check(file, folder, read):
+    """Raise a ValueError that names the file instead of its folder, if the folder cannot be read."""
+    try:
+        read(folder)
+    except ValueError as error:
+        raise ValueError(f"{file}: {str(error).replace(f'{folder}{os.sep}', '')}") from None
 
 
 def unpack(file, folder):
@@ -126,23 +135,33 @@ def unpack(file, folder):
     except ModuleNotFoundError:
         how = 'pip install "transformer-np[pretrained]"'
         raise ModuleNotFoundError(f"a .gguf file needs the gguf library: {how}") from None
+
+    class Reader(GGUFReader):
+        def _get(self, offset, dtype, count=1, *order, **by_name):
+            if offset + np.dtype(dtype).itemsize * int(count) > len(self.data):  # else empty arrays without end
+                raise ValueError("it ends too early")
+            return super()._get(offset, dtype, count, *order, **by_name)
+
     try:
-        reader = GGUFReader(file)
+        reader = Reader(file)
         about = {name: field.contents() for name, field in reader.fields.items()}
-    except (ValueError, KeyError, IndexError, TypeError, OverflowError, UnicodeDecodeError, MemoryError) as error:
+    except (ValueError, LookupError, TypeError, OverflowError, MemoryError, RecursionError) as error:
         raise ValueError(f"{file} is damaged or not a GGUF file ({type(error).__name__}: {error})") from None
     try:
-        settings = _settings(about, {tensor.name for tensor in reader.tensors})
-        tokenizer = _tokenizer(about)
+        settings = _settings(about, {tensor.name: tensor.data for tensor in reader.tensors})
+        files = {
+            "config.json": settings, "tokenizer.json": _tokenizer(about),
+            "tokenizer_config.json": _tokenizer_config(about),
+            "generation_config.json": {"eos_token_id": _end_ids(about)},
+        }  # fmt: skip
         size = _write_weights(reader.tensors, settings, folder)
     except KeyError as error:
         raise ValueError(f"{file} is damaged: {error} is missing") from None
     except (NotImplementedError, ValueError) as error:
         raise ValueError(f"{file}: {error}") from None
-    for name, content in (
-        ("config.json", settings), ("tokenizer.json", tokenizer), ("tokenizer_config.json", _tokenizer_config(about)),
-        ("generation_config.json", {"eos_token_id": settings["eos_token_id"]}),
-    ):  # fmt: skip
+    except (TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        raise ValueError(f"{file} is damaged: a value has the wrong type or size ({error})") from None
+    for name, content in files.items():
         write_text(folder / name, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     return size
 
@@ -150,6 +169,8 @@ def unpack(file, folder):
 def _settings(about, tensors):
     """config.json"""
     kind = about["general.architecture"]
+    if (parts := about.get("split.count", 1)) > 1:
+        raise ValueError(f"it is one of {parts} parts of a model: `llama-gguf-split --merge` makes one file of them")
     if kind not in NAMES:
         raise ValueError(f"it holds a {kind}, which is not supported; supported are {', '.join(NAMES)}")
     ends = {name: about.get(f"tokenizer.ggml.{name}_token_id") for name in ("bos", "eos", "padding")}
@@ -162,18 +183,43 @@ def _settings(about, tensors):
         return {**same, "n_positions": get["context_length"], "n_embd": width, "n_layer": layers, "n_head": heads,
                 "n_inner": get["feed_forward_length"], "layer_norm_epsilon": get["attention.layer_norm_epsilon"],
                 "activation_function": "gelu_new"}  # fmt: skip
-    scaling = get.get("rope.scaling.type", "none")
-    if scaling != "none" or "rope_freqs.weight" in tensors:
-        raise ValueError(f"its rotary positions are scaled ({scaling}), which is not supported in this format")
     if get.get("attention.sliding_window"):
         raise ValueError("it has a sliding window, which is not supported in this format")
+    d_head, theta = get.get("attention.key_length", width // heads), get.get("rope.freq_base", 10000.0)
+    if get.get("rope.dimension_count", d_head) != d_head:
+        raise ValueError("its rotary positions turn only a part of each head, which is not supported")
     return {
         **same, "max_position_embeddings": get["context_length"], "hidden_size": width, "num_hidden_layers": layers,
         "num_attention_heads": heads, "num_key_value_heads": get.get("attention.head_count_kv", heads),
-        "head_dim": get.get("attention.key_length", width // heads), "intermediate_size": get["feed_forward_length"],
-        "hidden_act": "silu", "rms_norm_eps": get["attention.layer_norm_rms_epsilon"],
-        "rope_theta": get.get("rope.freq_base", 10000.0), "attention_bias": False,
+        "head_dim": d_head, "intermediate_size": get["feed_forward_length"], "hidden_act": "silu",
+        "rms_norm_eps": get["attention.layer_norm_rms_epsilon"], "rope_theta": theta,
+        "rope_scaling": _scaling(get, theta, tensors.get("rope_freqs.weight")),
+        "attention_bias": "blk.0.attn_output.bias" in tensors,
     }  # fmt: skip
+
+
+def _scaling(get, theta, divisors):
+    """rope_scaling of config.json. divisors: of the frequencies, as files of Llama 3.1 and later have them, or None"""
+    if divisors is not None:
+        found = {"rope_type": "llama3", "factor": float(divisors.max()), "low_freq_factor": 1.0,
+                 "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}  # fmt: skip
+        plain, scaled = (rotary_frequencies(2 * len(divisors), theta, scaling) for scaling in (None, found))
+        if not np.allclose(plain / divisors, scaled, rtol=1e-4, atol=0):
+            raise ValueError("its rotary positions are scaled in another way than Llama 3's, which is not supported")
+        return found
+    kind = get.get("rope.scaling.type", "linear")  # llama.cpp's default
+    factor = get.get("rope.scaling.factor", get.get("rope.scale_linear", 1.0))
+    if kind == "none" or (kind == "linear" and factor in (0, 1)):
+        return None
+    if kind != "linear":
+        raise ValueError(f"its rotary positions are scaled ({kind}), which is not supported in this format")
+    return {"rope_type": "linear", "factor": factor}
+
+
+def _end_ids(about):
+    """The tokens that end a text: of the end of a text, of a turn, of a message."""
+    found = (about.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
+    return list(dict.fromkeys(i for i in found if i is not None)) or None
 
 
 # --- the weights -----------------------------------------------------------------------------------------------------
@@ -182,6 +228,7 @@ def _settings(about, tensors):
 def _write_weights(tensors, settings, folder):
     """Write the tensors in float32, in shards, with Hugging Face's names; returns their bytes."""
     from gguf.quants import dequantize
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     names, places, shard, total = NAMES[settings["model_type"]], {}, {}, 0
@@ -189,11 +236,16 @@ def _write_weights(tensors, settings, folder):
     def flush():
         if shard:
             file = f"model-{len(set(places.values())):05}.safetensors"
-            save_file(shard, folder / file)
+            try:
+                save_file(shard, folder / file)
+            except SafetensorError as error:  # the disk is full
+                raise OSError(f"cannot write {folder / file}: {error}") from None
             places.update(dict.fromkeys(shard, file))
             shard.clear()
 
     for tensor in tensors:
+        if tensor.name == "rope_freqs.weight":  # in the settings
+            continue
         number = next(iter(re.findall(r"^blk\.(\d+)\.", tensor.name)), "")
         stem, _, kind = re.sub(r"^blk\.\d+\.", "blk.{}.", tensor.name).rpartition(".")
         if stem not in names or kind not in ("weight", "bias"):
@@ -227,7 +279,7 @@ def in_halves(w, heads):
 def _tokenizer(about):
     """tokenizer.json"""
     tokens, kinds = about["tokenizer.ggml.tokens"], about["tokenizer.ggml.token_type"]
-    model = about["tokenizer.ggml.model"]
+    model, cut = about["tokenizer.ggml.model"], about.get("tokenizer.ggml.pre", "gpt-2")
     vocab = {token: i for i, token in enumerate(tokens)}
     added = [
         {"id": i, "content": tokens[i], "special": kind == CONTROL, "single_word": False, "lstrip": False,
@@ -237,12 +289,13 @@ def _tokenizer(about):
     bpe = {"type": "BPE", "vocab": vocab, "dropout": None, "fuse_unk": False, "ignore_merges": False,
            "continuing_subword_prefix": None, "end_of_word_suffix": None, "unk_token": None}  # fmt: skip
     found = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
-             "post_processor": _beginning(about, model == "llama")}  # fmt: skip
+             "post_processor": _beginning(about, model == "llama" or cut == "llama-bpe")}  # fmt: skip
     if model == "gpt2":
-        cut = about.get("tokenizer.ggml.pre", "gpt-2")
         if cut not in CUTS:
             raise ValueError(f"its tokenizer cuts texts as {cut!r}, which is not supported: {', '.join(CUTS)} are")
         merges = [merge.split(" ") for merge in about["tokenizer.ggml.merges"]]
+        if not all(len(pair) == 2 and vocab.keys() >= {*pair, "".join(pair)} for pair in merges):
+            raise ValueError("the merges of its tokenizer do not fit its tokens")
         bpe |= {"merges": merges, "byte_fallback": False, "ignore_merges": cut == "llama-bpe"}
         return {**found, "pre_tokenizer": CUTS[cut], "decoder": _BYTES, "model": bpe}
     if model == "llama":
@@ -253,16 +306,10 @@ def _tokenizer(about):
         replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
         strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if blank else []
         back = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
-        return {
-            **found,
-            "normalizer": {
-                "type": "Sequence",
-                "normalizers": [*([{"type": "Prepend", "prepend": "▁"}] if blank else []), replace],
-            },
-            "pre_tokenizer": None,
-            "decoder": {"type": "Sequence", "decoders": [back, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]},
-            "model": bpe,
-        }
+        prepend = [{"type": "Prepend", "prepend": "▁"}] if blank else []
+        decoders = [back, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]
+        found["normalizer"] = {"type": "Sequence", "normalizers": [*prepend, replace]}
+        return {**found, "pre_tokenizer": None, "decoder": {"type": "Sequence", "decoders": decoders}, "model": bpe}
     raise ValueError(f"its tokenizer is {model!r}, which is not supported; supported are gpt2 and llama")
 
 
@@ -278,7 +325,7 @@ def _merges(vocab, scores, kinds):
 
 
 def _beginning(about, default):
-    """The template that puts the start token before a text, if the file asks for it."""
+    """The template that puts the start token before a text, if the file asks for it. default: llama.cpp's without it"""
     bos = about.get("tokenizer.ggml.bos_token_id")
     if bos is None or not about.get("tokenizer.ggml.add_bos_token", default):
         return None

@@ -65,9 +65,7 @@ def is_tied(settings, weights, embedding, default):
     """
     tied = bool(settings.get("tie_word_embeddings", default))
     if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", embedding):
-        warnings.warn(
-            "config.json ties lm_head to the embedding, but the file has another lm_head.weight, which is used",
-            stacklevel=5,
-        )
-        tied = False
+        what = "config.json ties lm_head to the embedding, but the file has another lm_head.weight, which is used"
+        warnings.warn(what, stacklevel=5)
+        return False
     return tied

@@ -67,9 +67,8 @@ def _window(settings, num_layers):
         kinds = set((settings.get("layer_types") or [])[:num_layers])
         kinds = kinds or {kind for kind, has in (("full_attention", first > 0), (SLIDING, num_layers > first)) if has}
         if len(kinds) > 1:
-            raise ValueError(
-                "sliding_window holds for some layers only, which is not supported; supported is all or none"
-            )
+            some = "sliding_window holds for some layers only"
+            raise ValueError(f"{some}, which is not supported; supported is all or none")
         width = width if kinds == {SLIDING} else None
     return None if width is None else width - 1
 
@@ -129,7 +128,6 @@ def writable(model):
     if c.output_bias and c.window is not None and not c.norm_heads:
         raise ValueError("output_bias does not go with a window in Hugging Face's layout")
     if c.d_model % c.num_heads:
-        raise ValueError(
-            f"num_heads must divide d_model in Hugging Face's layout, got {c.num_heads} heads for d_model = {c.d_model}"
-        )
+        sizes = f"{c.num_heads} heads for d_model = {c.d_model}"
+        raise ValueError(f"num_heads must divide d_model in Hugging Face's layout, got {sizes}")
     return model

@@ -27,9 +27,8 @@ def read_config(settings, weights):
     refuse(settings, {"is_encoder_decoder": True})
     kind = settings.get("feed_forward_proj", "relu")
     if kind not in ACTIVATIONS:
-        raise ValueError(
-            f"feed_forward_proj is {kind!r}, which is not supported; supported are {', '.join(ACTIVATIONS)}"
-        )
+        known = ", ".join(ACTIVATIONS)
+        raise ValueError(f"feed_forward_proj is {kind!r}, which is not supported; supported are {known}")
     tied = bool(given(settings, "tie_word_embeddings", True))
     scaled = bool(given(settings, "scale_decoder_outputs", tied))  # the key of newer files, which all say "tied"
     tied = scaled or (tied and OUTPUT not in weights)
@@ -71,14 +70,11 @@ def write_config(config):
 def body(config):
     """{name: Stored} for all tensors but the output projection"""
     tensors = {EMBEDDING: Stored(("src_input.embedding.table",))}
-    sides = {
-        "encoder": (config.num_encoder_layers, {"SelfAttention": "attention"}),
-        "decoder": (
-            config.num_decoder_layers,
-            {"SelfAttention": "self_attention", "EncDecAttention": "cross_attention"},
-        ),
-    }
-    for side, (num_layers, attentions) in sides.items():
+    of_encoder = {"SelfAttention": "attention"}
+    of_decoder = {"SelfAttention": "self_attention", "EncDecAttention": "cross_attention"}
+    for side, num_layers, attentions in (
+        ("encoder", config.num_encoder_layers, of_encoder), ("decoder", config.num_decoder_layers, of_decoder),
+    ):  # fmt: skip
         bias = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"  # of all layers
         tensors |= {bias: Stored((f"{side}_bias.table",))} if num_layers else {}
         for i in range(num_layers):

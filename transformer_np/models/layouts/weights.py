@@ -62,11 +62,10 @@ def find_tensors(folder):
         return folder / INDEX, _in_shards(folder / INDEX)
     pickles = sorted(path.name for path in folder.glob("*") if path.suffix in PICKLES)
     if pickles:
-        raise ValueError(
-            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
-            f"can run any code. Look for a {WEIGHTS} of the same model, or convert it on a machine without secrets: "
-            "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
-        )
+        why = f"a pickle ({', '.join(pickles)}), which is never read here, because it can run any code"
+        convert = "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
+        how = f"Look for a {WEIGHTS} of the same model, or convert it on a machine without secrets: {convert}"
+        raise ValueError(f"{folder} has its weights only in {why}. {how}")
     raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
 
 

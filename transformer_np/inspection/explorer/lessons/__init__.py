@@ -78,9 +78,8 @@ def parsed(text, name):
             steps[-1] |= {"before": [], "after": []}
         elif step is None:
             if not colon or key not in ("title", "for", "try", "words", "matrix"):
-                raise ValueError(
-                    f'{where}: expected title, for, try, words, matrix or a step such as "== Scores", got {line!r}'
-                )
+                wanted = 'title, for, try, words, matrix or a step such as "== Scores"'
+                raise ValueError(f"{where}: expected {wanted}, got {line!r}")
             _head(lesson, key, rest, where)
         elif line.startswith("? "):
             step["question"] = line[2:]
@@ -130,6 +129,5 @@ def _check(lesson, name):
         raise ValueError(f'{name}: a lesson has a title and at least one step, such as "== Scores"')
     for step in lesson["steps"]:
         if step["question"] and (len(step["answers"]) < 2 or step["right"] is None):
-            raise ValueError(
-                f'{name}, "{step["title"]}": a question has at least two answers, the right one with a star'
-            )
+            where = f'{name}, "{step["title"]}"'
+            raise ValueError(f"{where}: a question has at least two answers, the right one with a star")
