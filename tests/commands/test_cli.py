@@ -300,9 +300,9 @@ def test_standard_input_line_by_line(capsys, monkeypatch):
 
 @pytest.mark.usefixtures("run")
 def test_translations_for_a_program(capsys):
-    code, out, err = call(capsys, "translate", "--json", "Ana zigzags now", "Ana reads now")
+    code, out, err = call(capsys, "translate", "--json", "Ana Zigzags now", "Ana reads now")
     first, second = map(json.loads, out.splitlines())
-    assert (code, err, first["unknown"], second["unknown"]) == (0, "", ["zigzags"], [])
+    assert (code, err, first["unknown"], first["unseen"], second["unknown"]) == (0, "", ["Zigzags"], [], [])
     translation = call(capsys, "translate", second["text"])[1][:-1]
     assert second == {"text": "Ana reads now", "translation": translation, "unknown": [], "unseen": []}
     assert "exclude each other" in fails_at_once(capsys, "translate", "--json", "--show-steps", "Ana")
@@ -357,7 +357,7 @@ def test_beam_search(capsys):
     "arguments, beginning",
     [
         ("pe --length 5 --d-model 6 -o a.png", b"\x89PNG"), ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
-        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention --kind decoder -o a.png", b"\x89PNG"),
+        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention Ana --kind decoder -o a.png", b"\x89PNG"),
         ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
         ("attention Ana --layers 1-1 -o a.png", b"\x89PNG"),

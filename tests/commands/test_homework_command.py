@@ -265,7 +265,10 @@ def test_bad_use(capsys, here, written, args, told):
 # --- hint, status, solution, run -------------------------------------------------------------------------------------
 
 
-def test_hints_come_one_after_another(capsys):
+def test_hints_come_one_after_another(capsys, written):
+    written(WRONG)
+    for name, said in ("softmax", "It is right."), ("softmax_backward", "No single edit"), ("relu", "not written yet."):
+        assert said in call(capsys, "hint", name, "--level", 4)[1]
     hints = all_exercises()["softmax_backward"].hints
     for level in (1, 2, 3):
         code, out, _ = call(capsys, "hint", "softmax-backward", "--level", level)

@@ -44,7 +44,7 @@ def test_the_longest_training_run_is_shorter():
 
 
 def test_what_cannot_run_says_so_first(tmp_path):
-    text = tmp_path / "16_fine_tuning.md"
+    text = tmp_path / "18_who_wrote_paris.md"
     text.write_text(TEXT, "utf-8")
     (first, *_) = json.loads(in_a_browser.browser_copy(text))["cells"]
     assert "cannot run in a browser" in "".join(first["source"])

@@ -130,11 +130,11 @@ def test_the_lecture_sentence_can_be_held_out(corpus):
 def test_three_sentences_are_enough_and_two_are_not():
     split = split_pairs(numbered(3))
     assert len(split.train) == len(split.validation) == len(split.test) == 1
-    with pytest.raises(ValueError, match=r"too few pairs .* 2 different source sentences"):
+    with pytest.raises(ValueError, match=r"too few examples .* 2 different texts"):
         split_pairs([*numbered(2), *numbered(2), ("SOURCE 1", "x")])
-    with pytest.raises(ValueError, match="too few pairs"):
+    with pytest.raises(ValueError, match="too few examples"):
         split_pairs(numbered(3), held_out=["source 0"])
-    with pytest.raises(ValueError, match="too few pairs"):
+    with pytest.raises(ValueError, match="too few examples"):
         split_pairs([])
 
 

@@ -436,6 +436,10 @@ def test_points_and_partial_credit(tmp_path):
     rows = rows_of(tmp_path / "grades.csv")
     assert rows["dana"]["softmax_backward"] == "0"
     assert rows["dana"]["passed"] == "no"
+    split = parse_course(EXAMPLE.replace("# core = 0.8", "core = 0.8"))
+    verdict = grade(folder, tmp_path / "grades.csv", split)["dana"].verdicts["softmax_backward"]
+    said = f"{verdict.core_share:.0%} of the lecture's cases and {verdict.share:.0%} of all cases are right."
+    assert said in (tmp_path / "grades_reports" / "dana.md").read_text()
 
 
 def test_without_a_rubric_everything_counts_one():

@@ -452,6 +452,9 @@ FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
         ),
         2, "",
     ),
+    "otter.ipynb": (
+        notebook('import otter\ngrader = otter.Notebook("homework.ipynb")', SOFTMAX, RIGHT, 'grader.check("x")'), 2, "",
+    ),
     "exported.py": (
         f"{MOUNT}get_ipython().run_line_magic('pylab', 'inline')\nget_ipython().system('ls')\n"
         f"{SOFTMAX}\n{RIGHT}\ndisplay(relu(np.ones(2)))\n", 2, "",

@@ -448,9 +448,10 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     folder = hand_in(tmp_path / "in", {"ada-1": SOFTMAX + BACKWARD, "ada-2": SOFTMAX + DIAGONAL, "ada-3": WRONG})
     for name, minutes in (("ada-1", -30), ("ada-2", 60), ("ada-3", 10)):
         os.utime(folder / f"{name}.py", (time := (DUE + timedelta(minutes=minutes)).timestamp(), time))
-    (tmp_path / "roster.csv").write_text("id\nada\n")
+    (tmp_path / "roster.csv").write_text("id\nada\nben\n")
     grade(tmp_path, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
-    row = rows_of(tmp_path / "g.csv")["ada"]
+    row, absent = rows_of(tmp_path / "g.csv").values()
+    assert absent["attempt"] == "0 of 0"
     assert (row["points"], row["time from"]) == (points, "file")
     assert float(row["softmax"]) + float(row["softmax_backward"]) == pytest.approx(float(points))
     assert row["attempt"] == attempt

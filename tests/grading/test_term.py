@@ -139,7 +139,7 @@ def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
         newer.setattr(results, "__version__", "9.0")
         newer.setattr(results, "_library", lambda: "9.0")
         assert course.grade() == (table, [])
-        assert "keep their grade" not in course.told
+        assert "are unchanged" not in course.told
     assert course.table == before
     assert course.grade() == (table, [])
     assert "13 of 13 submissions are unchanged" in course.told
@@ -315,6 +315,8 @@ def test_a_renamed_file_keeps_its_records(tmp_path):
         == [one.entry for one in Records(place, ["relu"]).hand_ins]
         == ["ada.py"]
     )
+    for again in (records, Records(place, ["relu"])):
+        assert len(recorded(again, folder / "ada.py")) == 1  # not another attempt
 
 
 def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):

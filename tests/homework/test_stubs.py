@@ -178,3 +178,5 @@ def test_a_stub_comes_back(tmp_path, capsys, broken):
     assert f"return x{broken}\n" in old and "y = 1\n" in old
     assert cli.main(["homework", "start", str(file), "--reset", "gelu"]) == 2
     assert "has no gelu at its top level" in capsys.readouterr().err
+    assert cli.main(["homework", "start", str(tmp_path / "none.py"), "--reset", "gelu"]) == 2
+    assert "error: there is no file" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """A teacher's own exercises: a new file, what is wrong with a file, and their way to the students and back."""
 
+import re
 import sys
 
 import pytest
@@ -186,6 +187,8 @@ def test_an_empty_folder(tmp_path):
 
 
 def test_verify_is_a_check(own, capsys):
+    assert f"verify {own} " in (own / "scaled.py").read_text()
+    assert "verify '" in write_new("centre", own.parent / "with space").read_text()
     assert cli.main(["homework", "verify", str(own)]) == 0
     assert capsys.readouterr().out == "1 exercise: nothing is wrong.\n"
     file = own / "scaled.py"
@@ -213,6 +216,11 @@ def test_to_the_student_and_back(own, capsys, tmp_path, monkeypatch):
     assert "✗ scaled: wrong value: without the absolute value" in out
     assert "0 of 1 exercise right" in out
     assert "Which number do you divide by" in call("hint", "scaled")[1]
+    (tmp_path / "another").mkdir()
+    (tmp_path / "another" / "homework.py").touch()  # now a command that is printed must name the file
+    again, hint = re.findall("transformer-np homework (.+)", call("check", "work")[1])
+    assert call(*again.split())[0] == 1 and "Which number do you divide by" in call(*hint.split())[1]
+    (tmp_path / "another" / "homework.py").unlink()
     assert "0 of 1 exercise right" in call("status")[1]
     file.write_text(file.read_text(encoding="utf-8").replace("x.max(", "abs(x).max("), encoding="utf-8")
     assert call("check", "work") == (0, "Exercises of our own\n  ✓ scaled\n\n1 of 1 exercise right.\n")

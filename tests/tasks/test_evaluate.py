@@ -166,7 +166,7 @@ def test_a_constant_rate_after_the_end(here, capsys):
     train(capsys, "gpt", *options, steps=10)
     more = ["train", "gpt", "--out", "run", "--resume", "--steps"]
     code, _, err = call(capsys, *more, 12, "--constant-lr", 0.0003)
-    assert code == 0 and "goes from" in err  # to this rate
+    assert code == 0 and " to 0.0003\n" in err  # because it was asked for
     assert call(capsys, *more, 14)[0] == 0
     rates = History.load("run/checkpoint.safetensors").learning_rates
     assert rates[10:] == [0.0003] * 4 and 0.0003 not in rates[:10]
@@ -182,6 +182,8 @@ def test_the_curve_of_a_run(here, capsys):
         assert call(capsys, "plot", "loss", *arguments, "-o", "loss.png")[0] == 0
         assert (here / "loss.png").read_bytes().startswith(b"\x89PNG")
         (here / "loss.png").unlink()
+    code, _, err = call(capsys, "plot", "attention", "--model", "run", "-o", "a.png")
+    assert code == 2 and "pass a TEXT, not 'Lucas will travel in December': the training text of the model" in err
     code, _, err = call(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
     assert code == 2 and "there is no checkpoint" in err
 

@@ -144,8 +144,8 @@ REFUSED = {
     "translate": [
         (FILES["pairs"], {"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
         ("", {}, "has no sentence pairs"),
-        ("ana\tana\n", {}, "too few pairs to split in three: 1 different"),
-        ("ana\tana\n" * 30, {}, "too few pairs to split in three: 1 different"),
+        ("ana\tana\n", {}, "too few examples to split in three: 1 different"),
+        ("ana\tana\n" * 30, {}, "too few examples to split in three: 1 different"),
         ("a b\tc d\ne f\tg h\ni j\tk l\n", {}, "give no vocabulary: min_count is 2"),
     ],
     "gpt": [
@@ -155,7 +155,7 @@ REFUSED = {
     ],
     "classify": [
         ("".join(f"+\t{a} {b}\n" for a, b in PAIRS), {}, r"all training texts have the label '\+'"),
-        ("+\tana sings\n-\trui reads\n", {}, "too few pairs to split in three"),
+        ("+\tana sings\n-\trui reads\n", {}, "too few examples to split in three"),
         (
             "".join(f"{'ab'[i % 2]}\t{i}\n" for i in range(30)),
             {},
@@ -233,10 +233,16 @@ def test_resume_refuses_other_options_and_other_data(kind, here):
     with pytest.raises(FileExistsError, match="already has a run: continue it with --resume"):
         train(kind, here / "run", seed=1)
     task.train({name: CASES[kind][name], "steps": 2}, here / "run", resume=True, progress=False)  # the same options
-    (here / name).write_text(FILES[name] * 2 if kind != "translate" else FILES[name] + "new\tnovo\n")
+    (here / name).rename(here / "moved")
+    with pytest.raises(FileNotFoundError, match="pass its option with the path"):
+        task.train({"steps": 2}, here / "run", resume=True)
+    task.train({name: str(here / "moved"), "steps": 2}, here / "run", resume=True, progress=False)
+    before = (here / "run" / runs.DESCRIPTION).read_bytes()
+    (here / "moved").write_text(FILES[name] * 2 if kind != "translate" else FILES[name] + "new\tnovo\n")
     with pytest.raises(ValueError, match="the data differ from those"):
         task.train({}, here / "run", resume=True)
     assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
+    (here / "moved").rename(here / name)
     assert train(kind, here / "run", steps=1, how={"overwrite": True}).trainer.step == 1
 
 

@@ -9,14 +9,14 @@ from safetensors.numpy import load_file
 
 from transformer_np import cli
 from transformer_np.inspection.samples import randomised
-from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
+from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, Word2Vec, Word2VecConfig
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.tasks import fine_tuning, pretrained_classes, runs
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import Classification, load_checkpoint
+from transformer_np.training import Classification, load_checkpoint, save_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -270,7 +270,7 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
     ask = "classify" if kind == "bert" else "forward"
     assert np.array_equal(getattr(after, ask)(ids), getattr(before, ask)(ids))
     assert cli.main(["merge", "--model", "new", "--out", "new"]) == 2
-    assert "already has a run" in capsys.readouterr().err
+    assert capsys.readouterr().err == "transformer-np: error: new already has a model: choose another folder\n"
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -299,6 +299,13 @@ def test_what_cannot_be_merged(here, capsys):
     ClassifyTask().train(ClassifyOptions(data="data.tsv", steps=1, d_model=8, heads=2), "own", progress=False)
     with pytest.raises(ValueError, match="a tokenizer of words, whose rules for spaces and marks"):
         runs.merge_as_pretrained("own", "new")
+    (here / "words").mkdir()
+    save_model("words/checkpoint.safetensors", Word2Vec(Word2VecConfig(5, 4)))
+    with pytest.raises(ValueError, match="words has a Word2Vec; Hugging Face's layout"):
+        runs.merge_as_pretrained("words", "new")
+    for command in (["explain"], ["plot", "architecture", "-o", "a.png"]):
+        assert cli.main([*command, "--model", "words"]) == 2
+        assert "words has word vectors, which have no layers" in capsys.readouterr().err
     runs.merge("own", "copy")
     with pytest.raises(ValueError, match="not a checkpoint to resume from"):
         ClassifyTask().train({"steps": 2}, "copy", resume=True, progress=False)

@@ -4,7 +4,11 @@ from . import add_command, add_json, print_json
 def add_parser(subparsers):
     parser = add_command(subparsers, "evaluate", run, "other.tsv --model runs/tatoeba")
     add = parser.add_argument
-    add("file", metavar="FILE", help="a file of the form that the run was trained on: a text, pairs, labelled texts")
+    add(
+        "file", metavar="FILE",
+        help="a file of the form that the run was trained on: a text, pairs, labelled texts; of a T5, pairs of a text "
+        "with its prefix and the answer",
+    )  # fmt: skip
     add("--model", metavar="DIR", help="folder of the run (default: the newest below this folder)")
     add_json(parser, "the numbers")
 

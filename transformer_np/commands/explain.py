@@ -1,5 +1,3 @@
-from pathlib import Path
-
 from . import add_command, add_model, positive_number
 
 MOST = 5e11  # operations that are measured without being asked: some seconds
@@ -48,10 +46,9 @@ def _model(args):
 
         return load_any(args.pretrained)
     if args.model is not None:
-        from ..tasks.fine_tuning import load
-        from ..tasks.runs import CHECKPOINT
+        from ..tasks.runs import load_layers
 
-        return load(Path(args.model) / CHECKPOINT)[0]
+        return load_layers(args.model)
     from ..layers.initial import blank
     from ..models import GPT, GPTConfig
 

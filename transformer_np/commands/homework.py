@@ -8,10 +8,12 @@ from .homework_check import (
     FILE,
     WIDTH,
     add_choice,
+    again,
     checks_of,
     counted,
     course_of,
     found_file,
+    hint_command,
     limit_of,
     load_submission,
     message,
@@ -136,7 +138,7 @@ def run_start(args):
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
-    print(f"  transformer-np homework hint {names[0]}")
+    print(f"  {hint_command(names[0], path)}")
     return 0
 
 
@@ -144,9 +146,10 @@ def _reset(args):
     """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
     from ..homework import find
     from ..homework.stubs import with_stub
-    from ..support.files import write_text
+    from ..support.files import check_is_file, write_text
 
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
+    check_is_file(file)
     with course_of(args, file):
         name = find(args.reset).name
         text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
@@ -199,7 +202,8 @@ def run_hint(args):
     if repair:
         print(f"\n{repair}")
     if args.level < 3:
-        print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}")
+        options = again(args) + (f" --file {quoted(args.file)}" if args.file else "")
+        print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}{options}")
     return 0
 
 
@@ -209,9 +213,14 @@ def _repair(args, exercise):
     submission = load_submission(file, limit_of(args))
     if submission is None:
         return "Your file cannot be read, so there is no hint on your own code."
-    verdict = checks_of(args, submission).of(exercise.name).verdict
+    standing = checks_of(args, submission).of(exercise.name)
+    verdict = standing.verdict
     if verdict.passed:
         return "Your own code\n  It is right."
+    if standing.waits_for:
+        return f"Your own code\n  It waits for {', '.join(standing.waits_for)}."
+    if standing.not_started:
+        return "Your own code\n  It is not written yet."
     if not verdict.repair:
         return "Your own code\n  No single edit was found that makes it right."
     return f"Your own code, line {verdict.line}: with this change it is right\n{verdict.repair}"

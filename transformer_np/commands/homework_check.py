@@ -38,6 +38,26 @@ def found_file(path, required=True):
     raise ValueError(f"this folder contains no {FILE}: {how}")
 
 
+def again(args):
+    """The options of a command that another command on the same exercise needs, too, each behind a space."""
+    given = {"--course": args.course, "--exercises": args.exercises}
+    return "".join(f" {name} {quoted(value)}" for name, value in given.items() if value is not None)
+
+
+def hint_command(name, file, args=None):
+    """The command that shows a hint. A teacher's exercise is found by the options, or beside the student's file: the
+    command names it, unless `found_file` finds it."""
+    from ..homework.path import all_exercises, own_exercises
+
+    command, found = f"transformer-np homework hint {name}", found_file(None, required=False)
+    if name not in own_exercises() and name in all_exercises():
+        return command
+    options = again(args) if args else ""
+    if not options and not (found and Path(file) in (Path(found), Path(found).parent)):
+        options = f" --file {quoted(file)}"
+    return command + options
+
+
 def load_submission(path, limit):
     """The submission in a file, or None with a message on stderr if it cannot be imported. ValueError if it contains no
     answer."""
@@ -155,7 +175,7 @@ def _check_once(args, course, name):
         print(message(standing))
         _show_remarks(checks, [name])
         if not standing.passed:
-            _show_ways_on(args.file, standing, checks.seed)
+            _show_ways_on(args, standing, checks.seed)
         elif checks.submission.path.is_file():
             file = "" if str(args.file) == FILE else f" --file {quoted(args.file)}"
             print(f"  compare it with the library's code: transformer-np homework solution {name}{file}")
@@ -178,7 +198,7 @@ def _check_all(args, course, submission, checks):
     failed = [standing for standing in standings if standing.failed]
     for standing in failed if args.all else failed[:1]:
         print(f"\n{message(standing)}")
-        _show_ways_on(args.file, standing, checks.seed)
+        _show_ways_on(args, standing, checks.seed)
     _show_remarks(checks, course.points)
     right = sum(standing.passed for standing in standings)
     waiting = sum(standing.not_started for standing in standings)
@@ -194,7 +214,7 @@ def _check_all(args, course, submission, checks):
         if name in submission.imported:
             print(message(following))
         where = "".join(f", {submission.place(one)}" for one in following.definitions[:1])
-        print(f"Next: {name}{where}    (transformer-np homework hint {name})")
+        print(f"Next: {name}{where}    ({hint_command(name, args.file, args)})")
     return 0 if right == len(standings) else 1
 
 
@@ -254,14 +274,15 @@ def message(standing):
     return wrapped(standing.verdict.message)
 
 
-def _show_ways_on(file, standing, seed):
+def _show_ways_on(args, standing, seed):
     """Print the commands that help after a wrong answer."""
-    name = standing.exercise.name
+    file, name = args.file, standing.exercise.name
     if str(file).lower().endswith(".ipynb"):
         print(f'  check it in the notebook: from transformer_np.homework import check; check("{name}", {name})')
     if standing.failed:
-        print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} --seed {seed}")
-    print(f"  get a hint: transformer-np homework hint {name}")
+        options = f"--seed {seed}{again(args)}"
+        print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} {options}")
+    print(f"  get a hint: {hint_command(name, file, args)}")
 
 
 # --- status ----------------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def _tell(grading, grades):
     if grading.earlier:
         print(f"The earlier table: {grading.earlier}")
     if grading.reused:
-        print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
+        print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged: nothing in them ran again")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     if grading.moodle:
         print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')

@@ -52,7 +52,7 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
     free = [source for source in sources if source not in held_out]
     sizes = [max(1, round(share * len(free))) for share in (validation, test)]
     if len(free) <= sum(sizes):
-        raise ValueError(f"too few pairs to split in three: {len(free)} different source sentences, at least 3 needed")
+        raise ValueError(f"too few examples to split in three: {len(free)} different texts, at least 3 needed")
 
     part = dict.fromkeys(held_out, "test")
     for place, i in enumerate(np.random.default_rng(seed).permutation(len(free))):

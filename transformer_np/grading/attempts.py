@@ -17,7 +17,7 @@ def counted(person, grades, records, rubric):
     notes = (*person.remarks, *_out_of_range(person, rubric))
     if not grades:
         verdicts = {name: not_started(name, "there is no submission.") for name in rubric.points}
-        return Grade(person.student, verdicts, ("no submission",), notes=notes, **said)
+        return Grade(person.student, verdicts, ("no submission",), notes=notes, attempt=(0, 0), **said)
     late = rubric.late
     if person.deadline:
         late = replace(late, due=person.deadline) if late else Deadline(person.deadline)

@@ -99,7 +99,11 @@ class Records:
         """
         files = {name: self._keep(content) for name, content in seen.files.items()}
         last = self.last_of(seen.name)
-        if last and (last.files == files if files else last.files or last.remarks == seen.remarks):
+        if last and (
+            _held(last.files, last.is_folder) == _held(files, seen.is_folder)
+            if files
+            else last.files or last.remarks == seen.remarks
+        ):
             return
         record = Record(
             self._lines, seen.name, seen.is_folder, self.assignment, files, seen.changed, seen.remarks,
@@ -207,6 +211,11 @@ class Records:
 def _opened(path, flags):
     """A descriptor of a file that is no link."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def _held(files, is_folder):
+    """What an entry holds: a single file holds the same under another name."""
+    return files if is_folder else [*files.values()]
 
 
 def _hash(content):

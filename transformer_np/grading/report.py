@@ -121,8 +121,10 @@ def explained(grade, rubric):
     for name in rubric.points:
         verdict = grade.verdicts[name]
         if not verdict.passed and verdict.outcome != NOT_STARTED:
-            below = f"Lecture: {all_exercises()[name].section}. {verdict.share:.0%} of the cases are right."
-            yield name, verdict.message, below
+            right = f"{verdict.share:.0%} of the cases"
+            if name in rubric.for_lecture and verdict.core_share is not None:  # which gives the core's points
+                right = f"{verdict.core_share:.0%} of the lecture's cases and {verdict.share:.0%} of all cases"
+            yield name, verdict.message, f"Lecture: {all_exercises()[name].section}. {right} are right."
 
 
 def student_report(grade, rubric, run):

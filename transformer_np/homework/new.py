@@ -1,6 +1,7 @@
 """The file with which a teacher begins an exercise."""
 
 import keyword
+import shlex
 from pathlib import Path
 
 from .path import all_exercises
@@ -23,7 +24,8 @@ def write_new(name, folder):
     path = folder / f"{name}.py"
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(_TEMPLATE.read_text(encoding="utf-8").format(name=name, folder=folder.as_posix()))
+            text = _TEMPLATE.read_text(encoding="utf-8")
+            file.write(text.format(name=name, folder=shlex.quote(folder.as_posix())))
     except FileExistsError:
         raise ValueError(f"{path} already exists and was not overwritten") from None
     return path

@@ -107,7 +107,7 @@ class Shell(Nothing):
 
 
 def stand_in(package, name):
-    """A name of IPython, ipywidgets, matplotlib, tqdm or google.colab."""
+    """A name of IPython, ipywidgets, matplotlib, otter, tqdm or google.colab."""
     if package == "IPython" and name == "get_ipython":
         return _shell
     return getattr(Nothing(), name)
@@ -200,7 +200,7 @@ def _is_seen(module):
 
 
 def _is_of_colab(module):
-    return module == "google" or f"{module}.".startswith("google.colab.")
+    return module in ("google", "otter") or f"{module}.".startswith("google.colab.")
 
 
 def _draws_or_shows(module):

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from zlib import crc32
 
-from ..models import Bert
+from ..models import Bert, Word2Vec
 from ..models.layouts.folder import CONFIG, KEPT_TEXTS, save_pretrained
 from ..pretrained.folder import GENERATION
 from ..support.files import held, read_json, read_json_object, write_text
@@ -84,6 +84,14 @@ def load_run_model(folder, tokenizers):
     return model
 
 
+def load_layers(folder):
+    """The model of a run, to look at its layers. Raises as `load` does, and ValueError for word vectors."""
+    model, _ = load(Path(folder) / CHECKPOINT)
+    if isinstance(model, Word2Vec):
+        raise ValueError(f"{folder} has word vectors, which have no layers: `transformer-np neighbours` reads them")
+    return model
+
+
 def merge(folder, new):
     """Write the model of a run into a new run, with LoRA merged and all its weights: it needs no pretrained folder. It
     can be used like the old run, but not resumed.
@@ -91,6 +99,8 @@ def merge(folder, new):
     Raises FileNotFoundError and ValueError for a run without a usable model, FileExistsError if `new` has a run.
     """
     model, header = load(Path(folder) / CHECKPOINT)
+    if (Path(new) / CHECKPOINT).exists():
+        raise FileExistsError(f"{new} already has a model: choose another folder")
     create_run(new, read_json(Path(folder) / DESCRIPTION))
     kept = {name: header[name] for name in ("kind", "vocabulary") if name in header}
     save_checkpoint(Path(new) / CHECKPOINT, model_tensors(model), {**kept, **model_header(model)})
@@ -103,6 +113,9 @@ def merge_as_pretrained(folder, new):
     tokenizer.json cannot express.
     """
     model, _ = load(Path(folder) / CHECKPOINT)
+    if not getattr(model, "layouts", ()):
+        kind = type(model).__name__
+        raise ValueError(f"{folder} has a {kind}; Hugging Face's layout is written of a GPT, Llama, BERT or T5 only")
     description, new = read_json_object(Path(folder) / DESCRIPTION), Path(new)
     tokenizer = as_pretrained(read_tokenizer(description.get("tokenizer")), around=isinstance(model, Bert))
     if (new / CONFIG).exists():

@@ -20,6 +20,12 @@ from .fine_tuning import read_tokenizer
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
+DATA = {
+    "text",
+    "pairs",
+    "data",
+    "test",
+}  # the options with files of data: a resumed run may read the same data elsewhere
 CACHED = 1 << 18  # float32 of an array, several of which fit into the cache of a core
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
@@ -204,7 +210,10 @@ class Task:
         description, stored, tokenizers = self.read(folder)
         options = self._resumed(stored, asked)
         how = _checked({**HOW, **{name: description[name] for name in HOW if name in description}, **how})
-        data = self.load(options)
+        try:
+            data = self.load(options)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{error}: pass its option with the path from the present folder") from None
         if description.get("data") != self.fingerprint(data):
             raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
         run = self._prepared(options, folder, how, data, tokenizers)
@@ -219,7 +228,8 @@ class Task:
             trainer.schedule = lambda step: schedule(step) if step <= last else rate
         if trainer.step > options.steps:
             raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
-        line = runs.nothing_saved(folder) if fresh else _what_the_rate_does(trainer, stored.steps, options.steps)
+        why = None if constant_lr is not None else (stored.steps, options.steps)
+        line = runs.nothing_saved(folder) if fresh else _what_the_rate_does(trainer, why)
         return run, {**description, "options": asdict(options), **how}, [line]
 
     def _prepared(self, options, folder, how, data, tokenizers):
@@ -272,7 +282,9 @@ class Task:
         differing = [
             f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"
             for f in fields(stored)
-            if f.name not in self.changeable and getattr(stored, f.name) != getattr(wanted, f.name)
+            if f.name not in self.changeable
+            and getattr(stored, f.name) != getattr(wanted, f.name)
+            and not (f.name in DATA and None not in (getattr(stored, f.name), getattr(wanted, f.name)))
         ]
         if differing:
             may_change = f"only {' and '.join(self.changeable)} may change when it is resumed"
@@ -299,17 +311,21 @@ def _checked(how):
     return how
 
 
-def _what_the_rate_does(trainer, before, steps):
-    """A line of text if a run that goes on for more steps than planned changes its learning rate; else empty."""
-    if steps <= before or trainer.schedule is None or not trainer.step:
+def _what_the_rate_does(trainer, steps):
+    """A line of text if a run that goes on changes its learning rate; else empty. steps: how many were planned, and how
+    many are now, or None if a constant rate was asked for"""
+    if trainer.schedule is None or not trainer.step or (steps and steps[1] <= steps[0]):
         return ""
     last, new = trainer.history.learning_rates[-1], trainer.schedule(trainer.step + 1)
     if abs(new - last) <= CHANGED * max(new, last):
         return ""
+    line = f"the learning rate goes from {last:.2g} to {new:.2g}"
+    if steps is None:
+        return line
+    before, now = steps
     own = last if last > 0 else float(f"{max(trainer.history.learning_rates) / 10:.1g}")
-    why = f"because its schedule now has {steps:,} steps instead of {before:,}"
-    how = f"--constant-lr {own:.2g} goes on with that rate instead"
-    return f"the learning rate goes from {last:.2g} to {new:.2g}, {why}; {how}"
+    why = f"because its schedule now has {now:,} steps instead of {before:,}"
+    return f"{line}, {why}; --constant-lr {own:.2g} goes on with that rate instead"
 
 
 def _which_weights(trainer):

@@ -1,6 +1,6 @@
 """`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
 
-from .. import read_pretrained
+from .. import Unseen, read_pretrained
 from . import flag, model, number, pick, picture
 
 ATTENTION = (
@@ -67,9 +67,15 @@ def attention_weights(args, plots):
     if args.pretrained is None:
         trained = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
         sentence = LECTURE_SENTENCE if args.text is None else args.text
+        reads = trained.src_tokenizer if trained.task.kind == "translate" else trained.tokenizer
+        try:
+            ids = trained.encode(sentence)
+        except ValueError as error:
+            raise error if args.text is not None else ValueError(f"pass a TEXT, not {sentence!r}: {error}") from None
+        Unseen(trained, reads)(sentence)
         if trained.task.kind == "translate":
             return plots.translator_attention(trained, sentence, args.kind or "cross")
-        model, batch = trained.model, {"ids": np.array([trained.encode(sentence)])}
+        model, batch = trained.model, {"ids": np.array([ids])}
         words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
     else:
         model, batch, words = read_pretrained(args)

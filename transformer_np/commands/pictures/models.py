@@ -1,7 +1,5 @@
 """`plot architecture`, `gradients` and `copying`: models and their training."""
 
-from pathlib import Path
-
 from . import model, number, picture
 
 
@@ -12,11 +10,10 @@ from . import model, number, picture
 def draw_architecture(args, plots):
     from ...models import Transformer, TransformerConfig
     from ...pretrained import load_any, minilm_folder
-    from ...tasks import runs
-    from ...tasks.fine_tuning import load
+    from ...tasks.runs import load_layers
 
     if args.model:
-        return plots.architecture(load(Path(args.model) / runs.CHECKPOINT)[0])
+        return plots.architecture(load_layers(args.model))
     if args.pretrained is not None:
         return plots.architecture(load_any(args.pretrained or minilm_folder()))
     # one vocabulary of 37,000 tokens for both languages (Vaswani et al. 2017, §5.1)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .. import add_vectors, given_vectors
+from .. import Unseen, add_vectors, given_vectors
 from . import flag, number, picture
 
 
@@ -30,8 +30,9 @@ def draw_steps(args, plots):
     from ...tasks import load_trained
 
     check_at_least("--candidates", args.candidates, 1)
-    text = LECTURE_SENTENCE if args.text is None else args.text
-    return plots.decoding_steps(load_trained(args.model, "translate").steps(text, args.candidates))
+    translator, text = load_trained(args.model, "translate"), LECTURE_SENTENCE if args.text is None else args.text
+    Unseen(translator, translator.src_tokenizer)(text)
+    return plots.decoding_steps(translator.steps(text, args.candidates))
 
 
 @picture(

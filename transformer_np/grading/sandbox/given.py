@@ -11,7 +11,7 @@ from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
 # often used at the top of a file, and needed by no answer
-OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "tqdm")
+OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "otter", "tqdm")
 _STAND_INS = f"{PACKAGE}.homework.standins"
 
 

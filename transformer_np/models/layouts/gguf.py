@@ -17,7 +17,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from ...functional.rotary import rotary_frequencies
+from ... import functional as F
 from ...support.files import write_text
 
 SHARD = 1 << 26  # numbers in a file of the folder
@@ -203,7 +203,7 @@ def _scaling(get, theta, divisors):
     if divisors is not None:
         found = {"rope_type": "llama3", "factor": float(divisors.max()), "low_freq_factor": 1.0,
                  "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}  # fmt: skip
-        plain, scaled = (rotary_frequencies(2 * len(divisors), theta, scaling) for scaling in (None, found))
+        plain, scaled = (F.rotary_frequencies(2 * len(divisors), theta, scaling) for scaling in (None, found))
         if not np.allclose(plain / divisors, scaled, rtol=1e-4, atol=0):
             raise ValueError("its rotary positions are scaled in another way than Llama 3's, which is not supported")
         return found

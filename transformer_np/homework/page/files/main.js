@@ -216,6 +216,8 @@ function ownHint() {
   const found = last[current];
   if (!found) return "Check your answer first.";
   if (found.passed) return "It is right.";
+  if (found.waits?.length) return `It waits for ${found.waits.join(", ")}.`;
+  if (found.outcome === "not started") return "It is not written yet.";
   if (!found.repair) return "No single edit was found that makes it right.";
   return `Line ${found.line}: with this change it is right\n ${found.repair}`;
 }
