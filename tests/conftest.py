@@ -13,6 +13,7 @@ os.environ.setdefault("TQDM_MININTERVAL", "0.05")  # tests that send a signal wa
 import numpy as np
 import pytest
 
+from transformer_np import cli
 from transformer_np.data import english_portuguese
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import Transformer, TransformerConfig
@@ -104,6 +105,28 @@ def corpus():
 def few_pairs(corpus, monkeypatch):
     """The built-in translator learns from one pair in 40."""
     monkeypatch.setattr("transformer_np.data.english_portuguese", lambda: list(corpus[::40]))
+
+
+VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
+PAIRS = [f"{who} {verb}\t{who} {verbo}\n" for who in ("Ana", "Maria", "he") for verb, verbo in VERBS.items()]
+JUDGED = {"+": ("good", "fine", "great", "lovely"), "-": ("bad", "poor", "awful", "dull")}
+
+
+@pytest.fixture(scope="session")
+def small_runs(tmp_path_factory):
+    """A folder with three runs that have learned a little, each with its data beside it: translate, gpt, classify."""
+    folder, size = tmp_path_factory.mktemp("runs"), "--layers 2 --heads 2 --d-model 16 --d-ff 16 --batch-size 16"
+    labelled = "".join(f"{label}\ta {word} film\n" for label, words in JUDGED.items() for word in words)
+    for kind, flags, data in (
+        ("translate", "--pairs", "".join(PAIRS) * 6),
+        ("gpt", "--block-size 16 --text", "the cat sat on the mat and the dog sat on the cat\n" * 40),
+        ("classify", "--data", labelled * 8),
+    ):
+        file = folder / f"{kind}.txt"
+        file.write_text(data, encoding="utf-8")
+        command = f"train {kind} --steps 60 {size} --workers 1 -q --out".split()
+        assert cli.main([*command, str(folder / kind), *flags.split(), str(file)]) == 0
+    return folder
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_np import cli
+from transformer_np import cli, models
 
 
 def call(capsys, *args):
@@ -53,6 +53,11 @@ def assert_same(model, other):
     assert one.keys() == two.keys()
     for name, values in one.items():
         assert values.dtype == two[name].dtype and np.array_equal(values, two[name]), name
+
+
+def made(config):
+    """The model of a configuration, whose class has its name."""
+    return getattr(models, type(config).__name__.removesuffix("Config"))(config)
 
 
 def flags_of(options):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np.data import pad_batch
 from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, greedy_steps
 from transformer_np.layers import (
     Embedding,
@@ -37,6 +38,9 @@ FUNCTIONS = [
     (TypeError, "softmax: x must be an array of floats, got complex128", lambda: F.softmax(np.ones(2, complex))),
     (TypeError, "relu: x must be an array of floats", lambda: F.relu([[1.0], [1.0, 2.0]])),
     (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
+    # a matrix, whose operators mean something else
+    (TypeError, "plain array", lambda: F.linear(a(2, 3).view(np.matrix), a(3, 4))),
+    (TypeError, "plain array", lambda: F.embedding(a(2, 3, dtype=int).view(np.matrix), a(3, 4))),
     # shapes
     (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
     (ValueError, r"b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
@@ -64,6 +68,16 @@ FUNCTIONS = [
     (ValueError, "targets must lie in 0 … 2, got 3", lambda: F.cross_entropy_backward(a(2, 3), [3, 0])),
     (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [0.0, 1.0])),
     (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [1.0, 1.0], ignore_index=1)),
+    *(
+        (TypeError, f"{name} must be whole numbers", lambda call=call, ids=ids: call(ids))
+        for name, call in (("ids", lambda ids: padding_mask(ids, 0)), ("sequences", pad_batch))
+        for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]])
+    ),
+    # Booleans
+    *(
+        (TypeError, "keep must be a Boolean array", lambda keep=keep: F.dropout_backward(a(2, 3), keep, 0.5))
+        for keep in (a(2, 3), a(2, 3, dtype=int), [[True] * 3] * 2, None)
+    ),
     # numbers
     (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
     (ValueError, "label_smoothing must lie", lambda: F.cross_entropy_backward(a(2, 3), [0, 1], None, -0.1)),

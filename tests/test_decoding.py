@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from shared import few_of
 
-from transformer_np.decoding import (
-    DecoderCache,
-    Excluding,
-    beam_search,
-    greedy_decode,
-    greedy_steps,
-    log_softmax,
-)
+from transformer_np.decoding import DecoderCache, Excluding, beam_search, greedy_decode, greedy_steps, log_softmax
 from transformer_np.masks import causal_mask
 
 PAD, BOS, EOS = 0, 1, 2
@@ -149,13 +142,6 @@ def test_greedy_stops_when_every_row_has_ended(speaker):
     assert len(list(greedy_steps(model, SRC, 12))) == 1
 
 
-def test_max_len_is_the_number_of_tokens(speaker):
-    model = speaker(0)
-    model.output.b.data[EOS] = -99
-    assert [len(ids) for ids in greedy_decode(model, SRC, 12)] == [12, 12, 12]  # the model's own maximum
-    assert [len(ids) for ids in beam_search(model, SRC, 3, 5)] == [5, 5, 5]
-
-
 def test_log_softmax(rng):
     x = 3 * rng.normal(size=(2, 3, 5))
     np.testing.assert_allclose(log_softmax(x), np.log(np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)), rtol=1e-12)
@@ -164,20 +150,6 @@ def test_log_softmax(rng):
 
 
 # --- cache -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
-def test_with_and_without_cache(speaker, dtype, tolerance, norm_first):
-    for seed in SEEDS[:3]:
-        model = speaker(seed, dtype=dtype, norm_first=norm_first)
-        cached, plain = (list(greedy_steps(model, SRC, 12, use_cache)) for use_cache in (True, False))
-        assert len(cached) == len(plain)
-        for (tokens, log_probs), (expected_tokens, expected) in zip(cached, plain, strict=True):
-            assert np.array_equal(tokens, expected_tokens)
-            assert log_probs.dtype == dtype
-            np.testing.assert_allclose(log_probs, expected, rtol=0, atol=tolerance * max(1, abs(expected).max()))
-        assert beam_search(model, SRC, 3, 6) == beam_search(model, SRC, 3, 6, use_cache=False)
 
 
 def test_a_step_processes_one_token(speaker):

@@ -80,8 +80,7 @@ FEWER = {"00": ("steps=500, warmup=200", "steps=10, warmup=5")}  # what this mod
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (build.number(t) in TRAINING)) for t in TEXTS],
+    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (build.number(t) in TRAINING)) for t in TEXTS]
 )
 def test_a_fresh_execution_says_the_same(text, monkeypatch):
     execute = build.execute

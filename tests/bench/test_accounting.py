@@ -4,43 +4,33 @@ import re
 
 import numpy as np
 import pytest
+from shared import made
 
 from transformer_np import cli
 from transformer_np.bench.accounting import SCORES, measure, parts, table
 from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
     BertConfig,
     GPTConfig,
-    Llama,
     LlamaConfig,
     T5Config,
-    Transformer,
     TransformerConfig,
-    TransformerXL,
     TransformerXLConfig,
-    Word2Vec,
     Word2VecConfig,
 )
 
-GPTS = {
-    "gpt": lambda: GPT(GPTConfig(23, 40, 12, 3, 2)),
-    "relu, without biases, untied": lambda: GPT(
-        GPTConfig(23, 40, 12, 3, 2, 20, activation="relu", bias=False, tie_embeddings=False)
+CONFIGS = {
+    "gpt": GPTConfig(23, 40, 12, 3, 2),
+    "relu, without biases, untied": GPTConfig(
+        23, 40, 12, 3, 2, 20, activation="relu", bias=False, tie_embeddings=False
     ),
-    "shared keys": lambda: GPT(GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2)),
-    "llama": lambda: Llama(LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True)),
-}
-
-
-OTHERS = {
-    "bert": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False)),
-    "classifier": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, num_classes=3, mlm_head=False)),
-    "token classifier": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, token_classes=3, mlm_head=False, pooler=False)),
-    "transformer": lambda: Transformer(TransformerConfig(23, 25, 12, 3, 2, 1, 20)),
-    "t5": lambda: T5(T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu")),
-    "xl": lambda: TransformerXL(TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20)),
+    "shared keys": GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2),
+    "llama": LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True),
+    "bert": BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False),
+    "classifier": BertConfig(23, 40, 12, 3, 2, 20, num_classes=3, mlm_head=False),
+    "token classifier": BertConfig(23, 40, 12, 3, 2, 20, token_classes=3, mlm_head=False, pooler=False),
+    "transformer": TransformerConfig(23, 25, 12, 3, 2, 1, 20),
+    "t5": T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu"),
+    "xl": TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20),
 }
 
 
@@ -48,10 +38,10 @@ def total(model, what, length=7, batch=2):
     return sum(getattr(part, what) for part in parts(model, length, batch))
 
 
-@pytest.mark.parametrize("name", [*GPTS, *OTHERS])
+@pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize(("length", "batch"), [(7, 2), (31, 1)])
 def test_operations_and_memory_are_those_measured(name, length, batch):
-    model = {**GPTS, **OTHERS}[name]()
+    model = made(CONFIGS[name])
     measured = measure(model, length, batch)
     assert measured.forward == total(model, "forward", length, batch)
     assert measured.backward == 2 * measured.forward
@@ -61,7 +51,7 @@ def test_operations_and_memory_are_those_measured(name, length, batch):
 
 
 def test_measuring_leaves_no_trace():
-    model = GPTS["gpt"]()
+    model = made(CONFIGS["gpt"])
     for parameter in model.parameters():
         parameter.grad = 1.0
     before = model.state_dict()
@@ -70,16 +60,16 @@ def test_measuring_leaves_no_trace():
     assert type(model.embedding.table.data) is np.ndarray
 
 
-@pytest.mark.parametrize("name", [*GPTS, *OTHERS])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_every_parameter_is_in_one_part(name):
-    model = {**GPTS, **OTHERS}[name]()
+    model = made(CONFIGS[name])
     assert total(model, "parameters") == model.num_parameters()
     text = table(model, 7, 2)
     assert f"{model.num_parameters():,}" in text
 
 
 def test_only_the_scores_grow_with_the_square(name="gpt"):
-    model = GPTS[name]()
+    model = made(CONFIGS[name])
     for one, two in zip(parts(model, 8), parts(model, 16), strict=True):
         factor = 4 if one.quadratic else 2
         assert (two.forward, two.activations, two.cache) == (
@@ -90,12 +80,12 @@ def test_only_the_scores_grow_with_the_square(name="gpt"):
 
 
 def test_an_encoder_has_no_cache():
-    assert total(OTHERS["bert"](), "cache") == 0 < total(OTHERS["transformer"](), "cache")
+    assert total(made(CONFIGS["bert"]), "cache") == 0 < total(made(CONFIGS["transformer"]), "cache")
 
 
 def test_another_model_is_refused():
     with pytest.raises(TypeError, match="Word2Vec has layers that are not counted"):
-        parts(Word2Vec(Word2VecConfig(9, 8)), 4)
+        parts(made(Word2VecConfig(9, 8)), 4)
 
 
 def test_the_command(capsys):

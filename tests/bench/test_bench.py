@@ -454,17 +454,8 @@ def test_tables_of_a_profile(small_profile):
     head, kinds, text = report.profile_tables("small", {**small_profile, "torch": torch}).split("\n\n")
     assert "without stopwatches; PyTorch, one thread: 1.000 ms" in head
     kinds = [[cell.strip() for cell in line.split("|")[1:-1]] for line in kinds.splitlines()]
-    assert kinds[0] == [
-        "ms / step",
-        "forward",
-        "backward",
-        "both",
-        "share",
-        "products",
-        "ratio",
-        "PyTorch",
-        "ours / PyTorch",
-    ]
+    columns = "ms / step, forward, backward, both, share, products, ratio, PyTorch, ours / PyTorch"
+    assert ", ".join(kinds[0]) == columns
     assert kinds[-1][0] == profile.REST
     assert sum(float(row[4].rstrip(" %")) for row in kinds[2:]) == pytest.approx(100, abs=0.1 * len(kinds))
     (linear,) = (row for row in kinds if row[0] == "linear")
@@ -609,15 +600,8 @@ def test_a_disturbed_parameter_is_noticed(torch_work):
 def test_a_profile_of_pytorch(torch_work):
     found = torch_work.Profile("small").run(2)
     assert found["step"] > 0
-    assert found["kinds"].keys() >= {
-        "linear",
-        "attention",
-        "layer norm",
-        "activation",
-        "embedding",
-        "loss",
-        "optimizer",
-    }
+    kinds = {"linear", "attention", "layer norm", "activation", "embedding", "loss", "optimizer"}
+    assert found["kinds"].keys() >= kinds
 
 
 @needs_torch

@@ -8,22 +8,19 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, call, fails, stderr_until
+from shared import call, fails
 
 from transformer_np import __version__, cli
 from transformer_np import functional as F
-from transformer_np.data import Seq2SeqBatches
 from transformer_np.inspection import gradcheck
 from transformer_np.support.transliteration import in_signs_of
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
-from transformer_np.training import History, load_checkpoint
 
 WORDS = (
     [("Ana", "Ana"), ("he", "ele"), ("Maria", "Maria")],
@@ -98,11 +95,6 @@ def test_every_help_has_an_example_that_is_accepted(capsys, path):
     example = re.search(r"^example: transformer-np (.+)", out, re.MULTILINE)[1]
     assert example.startswith(" ".join(path[:1]))
     PARSER.parse_args(shlex.split(example))
-
-
-def test_the_commands():
-    found = {" ".join(path) for path in COMMANDS}
-    assert found >= {"lecture", "train translate", "translate", "plot pe", "plot attention", "plot mask", "gradcheck"}
 
 
 def test_version_and_bad_use(capsys):
@@ -226,26 +218,6 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
         assert (here / "runs" / f"translate-{number}" / CHECKPOINT).exists()
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
-        ("a\tb\n".encode("utf-16"), "bad.tsv, line 1: the byte 0xff at column 1 is not UTF-8"),
-        (b"a " * 9000 + b"\t" + b"b " * 9000 + b"\n" + b"c\td\n" * 2, "too few examples"),
-    ],
-)
-def test_pairs_that_will_not_do(capsys, here, content, message):
-    (here / "bad.tsv").write_bytes(content)
-    assert message in fails_at_once(capsys, *train("--pairs", "bad.tsv"))
-    assert not (here / "new").exists()
-
-
-def test_pairs_that_are_not_there(capsys, here):
-    assert fails_at_once(capsys, *train("--pairs", "nowhere.tsv")) == "there is no file nowhere.tsv"
-    assert "--pairs is empty" in fails_at_once(capsys, *train("--pairs", ""))  # an unset variable
-    assert not (here / "new").exists()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("end, mark", [("\n", b""), ("\r\n", b"\xef\xbb\xbf")])
 def test_odd_but_right_files_and_paths(capsys, here, end, mark):
@@ -262,18 +234,10 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ("--steps many", "argument --steps: invalid int value: 'many'"),
-        ("--heads 3", "--heads must divide --d-model, got 3 heads for --d-model = 8"),
-        ("--d-model 1000000000000000 --heads 1", "of memory, but there are"),
-        ("--max-len 1", "no sentence pair is short enough for --max-len = 1"),
-        ("--label-smoothing 2", "--label-smoothing must lie in [0, 1), got 2.0"),
-        ("--lr 0", "--lr must lie in (0, ∞), got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
-        ("--tokens syllable", "argument --tokens: invalid choice: 'syllable'"),
         ("--tokens char", "no sentence pair is short enough for --max-len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
-        ("--resume", "new is not the folder of a run: it has no run.json"),
     ],
 )
 def test_options_that_will_not_do(capsys, here, arguments, message):
@@ -281,19 +245,9 @@ def test_options_that_will_not_do(capsys, here, arguments, message):
     assert os.listdir(here) == ["pairs.tsv"]
 
 
-def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
-    def contents():
-        return {file.name: file.read_bytes() for file in run.iterdir()}
-
-    before = contents()
-    assert "run already has a run: continue it with --resume" in fails_at_once(capsys, *train("--out", "run"))
-    resume = ("train", "translate", "--out", "run", "--resume")
-    assert "started with --heads 2, not 4; only --steps may change" in fails_at_once(capsys, *resume, "--heads", 4)
-    assert "--steps is 5, but the run in run has already done 6" in fails_at_once(capsys, *resume, "--steps", 5)
-    assert fails_at_once(capsys, *resume[:2], "--resume") == "--resume needs the folder of the run: --out DIR"
-    assert contents() == before
-    code, out, _ = call(capsys, *resume, "--steps", 8)
-    assert code == 0 and out.startswith("steps 8\n")
+def test_resume_needs_the_folder(capsys):
+    message = fails_at_once(capsys, "train", "translate", "--resume")
+    assert message == "--resume needs the folder of the run: --out DIR"
 
 
 @pytest.mark.parametrize("steps, what", [(3, "the loss is nan at step 2"), (1, "the validation loss is nan at step 1")])
@@ -301,46 +255,6 @@ def test_a_training_that_diverges_is_a_failed_check(capsys, here, steps, what):
     message = fails(capsys, *train("--lr", "1e30", "--steps", steps), code=1)
     assert message == f"{what}: try a smaller learning rate"
     assert not (here / "new" / CHECKPOINT).exists()
-
-
-# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
-    plain = "--dropout", 0.2, "--optimizer", "adamw"  # whose rate does not depend on the number of steps
-    options = map(str, train("--steps", 1_000_000, "--out", "my run", *plain))
-    command = [sys.executable, "-m", "transformer_np", *options]
-    with subprocess.Popen(command, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        stderr_until(process, A_STEP_IS_DONE)
-        process.send_signal(signal.SIGINT)
-        out, rest = process.communicate(timeout=300)
-    assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
-    *_, first, second = rest.decode().splitlines()
-    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Continue with", first)[1])
-    assert second == "  transformer-np train translate --out 'my run' --resume"
-    assert load_checkpoint(here / "my run" / CHECKPOINT)[1]["step"] == step
-
-    steps = step + 5
-    assert call(capsys, "train", "translate", "--out", "my run", "--resume", "--steps", steps)[0] == 0
-    workers = json.loads((here / "my run" / "run.json").read_text(encoding="utf-8"))["workers"]
-    assert call(capsys, *train("--steps", steps, "--out", "straight", *plain, "--workers", workers))[0] == 0
-    resumed, straight = (load_checkpoint(here / name / CHECKPOINT)[0] for name in ("my run", "straight"))
-    different = [name for name in straight if not np.array_equal(resumed[name], straight[name])]
-    losses = [History.load(here / name / CHECKPOINT).losses for name in ("my run", "straight")]
-    assert losses[0] == losses[1] and len(losses[1]) == steps
-    assert set(different) <= {"history.validation"}  # the interrupted run was validated less often
-
-
-def test_a_second_ctrl_c_stops_at_once(capsys, run, monkeypatch):
-    def batch(self, number):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(Seq2SeqBatches, "batch", batch)
-    content = (run / CHECKPOINT).read_bytes()
-    message = fails(capsys, "train", "translate", "--out", "run", "--resume", "--steps", 9, code=130)
-    assert message == "interrupted" and (run / CHECKPOINT).read_bytes() == content
 
 
 # --- translate -------------------------------------------------------------------------------------------------------
@@ -368,15 +282,6 @@ def stdin(monkeypatch, data):
 
 
 @pytest.mark.usefixtures("run")
-def test_each_sentence_is_a_line(capsys, monkeypatch):
-    sentences = [source for source, _ in PAIRS[:3]]
-    code, out, err = call(capsys, "translate", *sentences)
-    assert (code, err, len(out.splitlines())) == (0, "", 3)
-    stdin(monkeypatch, "\n".join(sentences).encode())
-    assert call(capsys, "translate", "--model", "run") == (0, out, "")
-
-
-@pytest.mark.usefixtures("run")
 def test_standard_input_line_by_line(capsys, monkeypatch):
     first = call(capsys, "translate", "Ana reads now")[1]
     stdin(monkeypatch, b"\xef\xbb\xbfAna reads now\r\n\r\n  Ana reads now  \n")
@@ -391,18 +296,6 @@ def test_standard_input_line_by_line(capsys, monkeypatch):
     code, out, err = call(capsys, "translate")
     assert (code, out) == (2, first)
     assert err == "transformer-np: error: standard input, line 2: the byte 0xea is not UTF-8\n"
-
-
-@pytest.mark.usefixtures("run")
-def test_unknown_words_are_named_and_the_rest_translated(capsys):
-    code, out, err = call(capsys, "translate", "Ana zigzags <pad> now zigzags")
-    assert (code, len(out.splitlines())) == (0, 1)
-    assert err.splitlines()[0] == "the model does not know: zigzags, <, pad, >"
-    assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
-    for picture in ("attention", "steps"):
-        code, _, err = call(capsys, "plot", picture, "Ana zigzags", "-o", "a.png")
-        assert (code, err.splitlines()[0]) == (0, "the model does not know: zigzags")
-    assert "know: Lucas, will, travel" in call(capsys, "plot", "heads", "-o", "a.png")[2]  # of the lecture's sentence
 
 
 @pytest.mark.usefixtures("run")
@@ -453,41 +346,6 @@ def test_beam_search(capsys):
     assert "leave out --beam" in fails_at_once(capsys, "translate", "--beam", 2, "--show-steps", "Ana")
     for penalty in ("nan", "1e300", "-1"):
         assert "--length-penalty must lie in 0 … 10" in fails_at_once(capsys, "translate", "--length-penalty", penalty)
-
-
-def test_the_newest_run_is_used(capsys, run, here):
-    os.utime(run / CHECKPOINT, (1, 1))
-    call(capsys, *train("--tokens", "char", "--max-len", 40, "--out", "runs/chars"))
-    assert "model does not know: z" in call(capsys, "translate", "Ana z")[2]
-    assert "tokens" in fails(capsys, "translate", "now " * 11)  # 43 characters
-    assert "has 11 tokens" in fails(capsys, "translate", "--model", "run", "now " * 11)
-
-
-def test_no_model(capsys, here):
-    for command in (["translate", "Ana"], ["plot", "attention", "Ana", "-o", "a.png"]):
-        assert "no trained model found here: train one with `transformer-np train translate`" in fails_at_once(
-            capsys, *command
-        )
-        for folder in ("nowhere", ".", "pairs.tsv"):
-            message = fails_at_once(capsys, *command, "--model", folder)
-            assert message == f"{folder} is not the folder of a run: it has no run.json"
-
-
-@pytest.mark.parametrize(
-    "spoil, message",
-    [
-        (
-            lambda run: (run / CHECKPOINT).write_bytes(b"half"),
-            "run/checkpoint.safetensors is truncated, damaged or not",
-        ),
-        (lambda run: (run / CHECKPOINT).unlink(), "there is no checkpoint run/checkpoint.safetensors"),
-        (lambda run: (run / CHECKPOINT).unlink() or (run / CHECKPOINT).mkdir(), "there is no checkpoint run/check"),
-        (lambda run: (run / DESCRIPTION).write_text("{"), "run/run.json is damaged"),
-    ],
-)
-def test_a_damaged_model(capsys, run, spoil, message):
-    spoil(run)
-    assert message in fails_at_once(capsys, "translate", "--model", "run", "Ana")
 
 
 # --- plot ------------------------------------------------------------------------------------------------------------

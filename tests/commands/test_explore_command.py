@@ -10,8 +10,6 @@ import pytest
 from transformer_np.cli import main
 from transformer_np.data import LECTURE_SENTENCE
 
-VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
-
 
 @pytest.fixture
 def opened(monkeypatch, tmp_path):
@@ -53,40 +51,20 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
     assert data_of(tmp_path / "gpt.html")["examples"] == []
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A folder with small runs: translate, gpt and classify."""
-    folder = tmp_path_factory.mktemp("runs")
-    pairs = [f"{s} {verb}\t{s} {verbo}" for s in ("Ana", "Maria", "he") for verb, verbo in VERBS.items()] * 4
-    (folder / "pairs.tsv").write_text("\n".join(pairs) + "\n", encoding="utf-8")
-    (folder / "text.txt").write_text("the cat sat on the mat\n" * 40, encoding="utf-8")
-    judged = {"+": ("good", "fine", "great", "lovely"), "-": ("bad", "poor", "awful", "dull")}
-    labelled = [f"{label}\ta {word} film" for label, words in judged.items() for word in words]
-    (folder / "labelled.tsv").write_text("\n".join(labelled * 8) + "\n", encoding="utf-8")
-    tiny = ["--steps", "2", "--batch-size", "4", "--layers", "1", "--heads", "2", "--d-model", "8", "--d-ff", "10"]
-    for kind, *own in (
-        ("translate", "--pairs", "pairs.tsv"),
-        ("gpt", "--text", "text.txt", "--block-size", "16"),
-        ("classify", "--data", "labelled.tsv"),
-    ):
-        files = [str(folder / arg) if "." in arg else arg for arg in own]
-        assert main(["train", kind, *tiny, *files, "--out", str(folder / kind)]) == 0
-    return folder
-
-
 def call(capsys, *args):
     capsys.readouterr()
     return main(["explore", *map(str, args)]), *capsys.readouterr()
 
 
 @pytest.mark.long
-def test_a_text_and_a_translation_to_begin_with(trained, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(trained)
+def test_a_text_and_a_translation_to_begin_with(small_runs, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(small_runs)
     out = tmp_path / "page.html"
     assert call(capsys, "Ana sings", "-o", out) == (0, f"{out}\n", "")
     data = data_of(out)
     assert (data["kind"], data["text"], data["format"]) == ("Transformer", "Ana sings", "float32")
-    assert set(data["examples"]) <= {f"{who} {does}" for who in ("Ana", "Maria", "he") for does in VERBS}
+    sources = (small_runs / "translate.txt").read_text(encoding="utf-8").splitlines()
+    assert set(data["examples"]) <= {line.split("\t")[0] for line in sources}
     code, _, err = call(capsys, "Ana flies", "--target", "Ana voa", "-o", out)
     assert code == 0 and err.splitlines()[::2] == ["the model does not know: flies", "the model does not know: voa"]
     assert err.splitlines()[1].startswith("expect mistakes: it has seen 6 words: ")
@@ -95,20 +73,20 @@ def test_a_text_and_a_translation_to_begin_with(trained, tmp_path, capsys, monke
 
 
 @pytest.mark.long
-def test_the_page_of_a_classifier(trained, tmp_path, capsys):
+def test_the_page_of_a_classifier(small_runs, tmp_path, capsys):
     out = tmp_path / "page.html"
     for text in (["a good film"], []):
-        assert call(capsys, *text, "--model", trained / "classify", "-o", out)[:2] == (0, f"{out}\n")
+        assert call(capsys, *text, "--model", small_runs / "classify", "-o", out)[:2] == (0, f"{out}\n")
     data = data_of(out)
     assert data["classes"] == ["+", "-"] and data["text"] in data["examples"]
     shapes = {name: size for name, *size in data["shapes"]}
-    assert shapes["classifier.w"] == [8, 2] and shapes["pooler.linear.b"] == [1, 8]
+    assert shapes["classifier.w"] == [16, 2] and shapes["pooler.linear.b"] == [1, 16]
     assert np.array(data["tokenizers"][0]["vocabulary"])[data["tokenizers"][0]["before"]] == ["[CLS]"]
 
 
-def test_a_gpt_where_there_is_no_translator(trained, tmp_path, capsys, monkeypatch):
+def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(trained / "gpt", tmp_path / "gpt")
+    shutil.copytree(small_runs / "gpt", tmp_path / "gpt")
     assert call(capsys, "the cat", "--live", "-o", "page.html") == (0, "page.html\n", "")
     assert data_of(tmp_path / "page.html")["text"] == "the cat"
 
@@ -125,13 +103,13 @@ def test_a_gpt_where_there_is_no_translator(trained, tmp_path, capsys, monkeypat
         ("  --model translate", "the sentence is empty"),
     ],
 )
-def test_what_it_cannot_do(trained, capsys, monkeypatch, args, message):
-    monkeypatch.chdir(trained)
+def test_what_it_cannot_do(small_runs, capsys, monkeypatch, args, message):
+    monkeypatch.chdir(small_runs)
     text, *others = args.split(" ")
     code, out, err = call(capsys, text, *filter(None, others), *([] if "-o" in others else ["-o", "page.html"]))
     assert (code, out, len(err.splitlines())) == (2, "", 1) and message in err
 
 
-def test_a_target_that_does_not_fit(trained, tmp_path, capsys):
-    given = "Ana", "--target", "canta " * 64, "--model", trained / "translate", "-o", tmp_path / "page.html"
+def test_a_target_that_does_not_fit(small_runs, tmp_path, capsys):
+    given = "Ana", "--target", "canta " * 64, "--model", small_runs / "translate", "-o", tmp_path / "page.html"
     assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.data import BOS, EOS, PAD, Seq2SeqBatches, pad_batch, shift_right
+from transformer_np.data import BOS, EOS, PAD, Seq2SeqBatches, pad_batch
 
 
 def make_pairs(n, seed=0):
@@ -37,12 +37,6 @@ def test_padding_nothing_is_an_error():
         pad_batch([])
     with pytest.raises(ValueError, match="sequence 1 of the batch is empty"):
         pad_batch([[1], [], [2]])
-
-
-def test_teacher_forcing():
-    assert shift_right([7, 8, 9]) == ([BOS, 7, 8, 9], [7, 8, 9, EOS])
-    assert shift_right([7], bos_id=20, eos_id=30) == ([20, 7], [7, 30])
-    assert shift_right([]) == ([BOS], [EOS])
 
 
 def test_a_batch_holds_source_and_shifted_target():
@@ -82,24 +76,6 @@ def test_a_batch_has_whole_pairs():
             assert src[src != PAD].tolist() == pairs[i][0]
             assert tgt_in[tgt_in != PAD].tolist() == [BOS, *pairs[i][1]]
             assert tgt_out[tgt_out != PAD].tolist() == [*pairs[i][1], EOS]
-
-
-def test_every_epoch_has_its_own_batches():
-    batches = Seq2SeqBatches(make_pairs(100), 8)
-    first, second = ({frozenset(members(batches.batch(13 * epoch + i))) for i in range(13)} for epoch in (0, 1))
-    assert len(first & second) < 3
-
-
-def test_short_and_long_sentences_share_a_batch_at_random():
-    """Each batch is a sample of all lengths, and the batches have equally many tokens."""
-    batches = Seq2SeqBatches(make_pairs(2000), 20)
-    epoch = [batches.batch(i) for i in range(100)]
-    means = [(batch.src != PAD).sum() / len(batch.src) for batch in epoch]  # of all it is 10, its deviation 5.5
-    assert 6 < min(means) < max(means) < 14
-    assert np.std(means) == pytest.approx(5.5 / 20**0.5, rel=0.25)
-    tokens = [(batch.src != PAD).sum() + (batch.tgt_in != PAD).sum() for batch in epoch]
-    assert max(tokens) - min(tokens) < 2 * (19 + 23)  # one pair more or less at either end
-    assert abs(np.corrcoef(means, np.arange(100))[0, 1]) < 0.3
 
 
 def test_very_long_sentences_pad_no_others():

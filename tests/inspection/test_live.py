@@ -424,7 +424,7 @@ def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
 
 
 @pytest.mark.parametrize("which", ["page", "gpt_page"])
-def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
+def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request, browser):
     page = request.getfixturevalue(which)
     page.wait("ranked")
     page.wait("ranked", MEASURE)
@@ -546,14 +546,8 @@ LONG = pytest.mark.long
 @pytest.mark.parametrize("width", [320, pytest.param(768, marks=LONG), pytest.param(1280, marks=LONG)])
 def test_nothing_runs_out_of_the_page(page, browser, width):
     resize(browser, width)
-    for step in (
-        "cross q",
-        "cross scores",
-        "Feed-forward ffn",
-        "Input (so far) residual",
-        "Output loss",
-        "Output lens",
-    ):
+    steps = "cross q, cross scores, Feed-forward ffn, Input (so far) residual, Output loss, Output lens"
+    for step in steps.split(", "):
         page.open(step)
         assert too_wide(browser) <= 0, step
     outside = page.read(OUTSIDE, width)
@@ -581,20 +575,8 @@ def test_everything_is_reached_by_the_keyboard_and_named(page, browser):
         reached.append(name)
         assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid", name
         assert here.accessible_name, name
-    last = len(page.steps) - 1
-    for name in (
-        "lessons",
-        "source 0",
-        f"target {last}",
-        "restart",
-        "bar 0",
-        "try 0",
-        "cross 1 0",
-        "cross weights",
-        "matrix A",
-        "head-off",
-    ):
-        assert name in reached, (name, reached)
+    names = "lessons, source 0, restart, bar 0, try 0, cross 1 0, cross weights, matrix A, head-off".split(", ")
+    assert {*names, f"target {len(page.steps) - 1}"} <= {*reached}
     assert len(reached) < 60
     page.one('[data-key="cross 1 0"]').send_keys("")
     page.press("ARROW_DOWN", "ARROW_RIGHT", "ENTER")

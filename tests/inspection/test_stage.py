@@ -164,32 +164,12 @@ def play(browser, page, tmp_path, sizes=(), walk=0):
     return states
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """A folder with small trained runs: translate, gpt and classify."""
-    folder = tmp_path_factory.mktemp("runs")
-    verbs = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
-    pairs = [f"{s} {verb}\t{s} {verbo}" for s in ("Ana", "Maria", "he") for verb, verbo in verbs.items()] * 6
-    (folder / "translate.tsv").write_text("\n".join(pairs) + "\n", encoding="utf-8")
-    (folder / "gpt.txt").write_text("the cat sat on the mat and the dog sat on the cat\n" * 40, encoding="utf-8")
-    judged = {"+": ("good", "fine", "great", "lovely"), "-": ("bad", "poor", "awful", "dull")}
-    labelled = [f"{label}\ta {word} film" for label, words in judged.items() for word in words]
-    (folder / "classify.tsv").write_text("\n".join(labelled * 8) + "\n", encoding="utf-8")
-    tiny = "--steps 60 --batch-size 16 --layers 1 --heads 2 --d-model 16 --d-ff 16 --workers 1 -q".split()
-    files = {"translate": "--pairs", "gpt": "--text", "classify": "--data"}
-    for kind, flag in files.items():
-        (data,) = folder.glob(f"{kind}.*")
-        block = ["--block-size", "16"] if kind == "gpt" else []
-        assert main(["train", kind, *tiny, *block, flag, str(data), "--out", str(folder / kind)]) == 0
-    return folder
-
-
 @pytest.mark.parametrize("name", ["translator", "gpt", "translate", "gpt run", "classify"])
-def test_every_lesson_shows_what_it_says(browser, name, runs, tmp_path):
+def test_every_lesson_shows_what_it_says(browser, name, small_runs, tmp_path):
     """Five kinds of page, two of which come with the package."""
     finished = name in ("translator", "gpt")
     if not finished:
-        assert main(["explore", "--model", str(runs / name.split()[0]), "-o", str(tmp_path / "page.html")]) == 0
+        assert main(["explore", "--model", str(small_runs / name.split()[0]), "-o", str(tmp_path / "page.html")]) == 0
     page = finished_page(name) if finished else type("Page", (), {"page": (tmp_path / "page.html").read_text("utf-8")})
     states = play(browser, page, tmp_path, NARROW if name == "translator" else (), walk=8)
     titles = {state["title"] for state in states}

@@ -40,19 +40,6 @@ def plain_convolution(x, w, b, dilation):
     return y
 
 
-def plain_window(q, k, v, window, causal):
-    """One sequence, (T, K): a list of what each query sees, then its softmax."""
-    out, weights = np.zeros_like(v), {}
-    for t in range(len(q)):
-        seen = [s for s in range(len(q)) if abs(t - s) <= window and not (causal and s > t)]
-        scores = np.array([q[t] @ k[s] / q.shape[1] ** 0.5 for s in seen])
-        share = np.exp(scores) / np.exp(scores).sum()
-        for s, a in zip(seen, share, strict=True):
-            weights[t, s] = a
-            out[t] += a * v[s]
-    return out, weights
-
-
 @pytest.mark.parametrize("length", [1, 2, T])
 def test_rnn_is_the_loop(rng, length):
     x, w_x, w_h, b = (rng.normal(size=s) for s in [(B, length, D), (D, E), (E, E), E])
@@ -66,19 +53,6 @@ def test_convolution_is_the_loop(rng, kernel, dilation):
     x, w, b = (rng.normal(size=s) for s in [(B, T, D), (kernel, D, E), E])
     near(F.causal_conv1d(x, w, b, dilation), plain_convolution(x, w, b, dilation))
     near(F.causal_conv1d(x, w, dilation=dilation), plain_convolution(x, w, 0 * b, dilation))
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "window"), [(1, 0), (1, 3), (7, 0), (7, 2), (37, 3), (37, 17), (7, 6), (7, 50)])
-def test_window_attention_is_the_loop(rng, length, window, causal):
-    q, k, v = (rng.normal(size=(length, size)) for size in (4, 4, 3))
-    out, weights = F.window_attention(q, k, v, window, causal)
-    expected, share = plain_window(q, k, v, window, causal)
-    near(out, expected)
-    reach = min(window, length - 1)
-    assert weights.shape == (length, reach + 1 if causal else 2 * reach + 1)
-    for t, j in np.ndindex(weights.shape):
-        assert weights[t, j] == pytest.approx(share.get((t, t - reach + j), 0), abs=1e-12)
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from shared import by_differences
 
 from transformer_np import functional as F
 from transformer_np.masks import causal_mask
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
-from transformer_np.training import NextToken
 
 V, L, D, H, FF, N = 11, 9, 12, 3, 10, 2  # vocabulary, context, features, heads, inside, blocks: all different
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 9, 4]])  # some tokens come more than once, some not at all
@@ -22,11 +20,6 @@ def make(random_module):
         return random_module(GPT(GPTConfig(**{**sizes, "dtype": "float64", **config})))
 
     return make
-
-
-class Batch:
-    def __init__(self, ids):
-        self.ids, self.targets = ids[:, :-1], ids[:, 1:]
 
 
 # --- positions -------------------------------------------------------------------------------------------------------
@@ -71,18 +64,3 @@ def test_matrices_start_as_in_gpt2():
         else:
             std = 0.04 / 4 if name.endswith(("w_o", "w2")) else 0.04  # a quarter of its width, twice as large
             assert parameter.data.std() == pytest.approx(std, rel=0.1), name
-
-
-def test_next_token_is_the_mean_over_all_places(make):
-    model = make()
-    objective = NextToken(model)
-    loss, tokens = objective.forward(Batch(IDS))
-    probabilities = F.softmax(model(IDS[:, :-1]))
-    by_hand = [-np.log(probabilities[b, t, IDS[b, t + 1]]) for b in range(2) for t in range(4)]
-    assert tokens == 8 and loss == pytest.approx(np.mean(by_hand), rel=1e-12)
-
-    model.zero_grad()
-    objective.backward()
-    weight = model.blocks[1].feed_forward.w1
-    numeric = by_differences(lambda: objective.forward(Batch(IDS))[0], weight, (3, 5))
-    assert weight.grad[3, 5] == pytest.approx(numeric, rel=1e-6)

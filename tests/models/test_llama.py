@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from transformer_np.inspection.gradcheck import check_gradients
-from transformer_np.inspection.tracing import trace
 from transformer_np.layers import FeedForward, GroupedQueryAttention
 from transformer_np.masks import causal_mask
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
@@ -74,18 +73,6 @@ def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):
         GroupedQueryAttention(12, 6, num_kv_heads=4)
     with pytest.raises(ValueError, match="memory must be None"):
         GroupedQueryAttention(D, 5, rotary={}, dtype="float64")(rng.normal(size=(1, 2, D)), rng.normal(size=(1, 3, D)))
-
-
-# --- training, and looking inside ------------------------------------------------------------------------------------
-
-
-def test_trace(make):
-    steps = trace(make(), IDS, backward=np.ones((2, 6, V)))
-    assert len(steps.forward["rotary"]) == 2 * N and len(steps.backward["rotary_backward"]) == 2 * N
-    assert len(steps.forward["repeat_heads"]) == 2 * N
-    assert len(steps.forward["silu"]) == N
-    assert steps["blocks.1"].forward[-1].function == "residual"
-    assert steps.output.shape == (2, 6, V)
 
 
 # --- a window in a GPT -----------------------------------------------------------------------------------------------

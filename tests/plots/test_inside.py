@@ -157,11 +157,10 @@ def test_larger_words_of_a_slide_do_not_meet(rng):
         check_layout(figure)
 
 
-def test_a_slide_that_nobody_can_read_is_refused(rng, tmp_path):
-    product = plots.Product("a sum", [("A", np.eye(4)), "+", ("B", np.eye(4)), "=", ("C", 2 * np.eye(4))])
-    shown = plots.matrices([product] * 9)
+def test_a_slide_that_nobody_can_read_is_refused(tmp_path):
+    shown = plots.matrices([plots.Product("a sum", [("A", np.eye(1)), "=", ("B", np.eye(1))])] * 9)
     artists = len(shown.texts), len(shown.artists)
-    with pytest.raises(ValueError, match=r"would have 0\.\d+% of its height, and 1\.5% is the least .*: show less"):
+    with pytest.raises(ValueError, match=r"would have [01]\.\d+% of its height, and 1\.5% is the least .*: show less"):
         shown.save_slide(tmp_path / "slide.png", "Nine sums")
     assert not list(tmp_path.iterdir()) and (len(shown.texts), len(shown.artists)) == artists
 

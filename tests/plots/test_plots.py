@@ -1,6 +1,5 @@
 """Pictures of every kind: nothing clipped, nothing overlapping, matplotlib left in peace; and their commands."""
 
-import contextlib
 import inspect
 import io
 import re
@@ -18,7 +17,7 @@ from matplotlib.image import imread
 from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
 from shared import call
 
-from transformer_np import cli, masks, plots
+from transformer_np import masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
 from transformer_np.models import GPT
 from transformer_np.plots import style
@@ -159,20 +158,6 @@ def test_jupyter_gets_an_opaque_png_of_the_figures_size(rng):
 # --- on the command line ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """A folder with a tiny translator, "tr", and a tiny GPT, "gpt"."""
-    folder = tmp_path_factory.mktemp("plots")
-    (folder / "pairs.tsv").write_text("".join(f"{s} {t}\t{t} {s}\n" for s in "abcd" for t in "efgh"), encoding="utf-8")
-    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
-    sizes = "--steps 4 --batch-size 4 --layers 2 --heads 2 --d-model 8 --d-ff 10 --warmup 2".split()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        for kind, data in (("translate", f"--pairs {folder}/pairs.tsv"), ("gpt", f"--text {folder}/text.txt")):
-            name = "tr" if kind == "translate" else "gpt"
-            assert cli.main(["train", kind, *sizes, *data.split(), "--out", str(folder / name)]) == 0
-    return folder
-
-
 @pytest.fixture
 def drawn(monkeypatch):
     """(name of the function, arguments) of every call into plots."""
@@ -208,54 +193,59 @@ def test_pictures_that_need_no_run(capsys, tmp_path, drawn):
 
 
 @pytest.mark.long
-def test_heads_on_the_command_line(capsys, runs, drawn):
-    assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--kind", "encoder", "--word", 2) == (0, "")
-    assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 1, "--head", 2) == (0, "")
+def test_heads_on_the_command_line(capsys, small_runs, tmp_path, drawn):
+    def heads(*how):
+        return draw(capsys, tmp_path, "heads", "Ana sings", "--model", small_runs / "translate", *how)
+
+    assert heads("--kind", "encoder", "--word", 2) == heads("--layer", 1, "--head", 2) == (0, "")
     (_, (weights, queries, keys, query), _), (_, (one, *_), _) = drawn
-    assert weights.shape == (2, 2, 2) and queries == keys == ["a", "e"] and query == 1
+    assert weights.shape == (2, 2, 2) and queries == keys == ["Ana", "sings"] and query == 1
     assert one.ndim == 2
-    code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--kind", "encoder", "--word", 3)
-    assert code == 2 and "--word must lie in 1 … 2, got 3" in message
-    code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 3)
-    assert code == 2 and "--layer must lie in 1 … 2, got 3" in message
+    for how, message in (
+        (("--kind", "encoder", "--word", 3), "--word must lie in 1 … 2, got 3"),
+        (("--layer", 3), "--layer must lie in 1 … 2, got 3"),
+    ):
+        code, said = heads(*how)
+        assert code == 2 and message in said
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_translator_attention(runs, kind):
-    translator = Translator.load(runs / "tr")
-    source, target = translator.attention("a e")
+def test_translator_attention(small_runs, kind):
+    translator = Translator.load(small_runs / "translate")
+    source, target = translator.attention("Ana sings")
     read = ["<bos>", *target[:-1]]  # the decoder's input
     chosen = [f"→ {word}" for word in target]  # what a row of the decoder is about to write
     words = {"encoder": (source, source), "decoder": (chosen, read), "cross": (chosen, source)}[kind]
-    weights, *found = plots.translator_attention(translator, "a e", kind)
+    weights, *found = plots.translator_attention(translator, "Ana sings", kind)
     assert tuple(found) == words and weights.shape == (2, 2, *map(len, words))
     np.testing.assert_array_equal(weights, plots.attention_maps(translator.model, kind)[:, 0])
 
 
-def test_steps_on_the_command_line(capsys, runs, drawn):
-    assert draw(capsys, runs, "steps", "a e", "--model", runs / "tr", "--candidates", 4) == (0, "")
-    ((name, (steps,), _),) = drawn
-    assert name == "decoding_steps" and all(len(step) == 4 for step in steps)
-    code, message = draw(capsys, runs, "steps", "a e", "--model", runs / "tr", "--candidates", 0)
+def test_steps_on_the_command_line(capsys, small_runs, tmp_path, drawn):
+    steps = "steps", "Ana sings", "--model", small_runs / "translate", "--candidates"
+    assert draw(capsys, tmp_path, *steps, 4) == (0, "")
+    ((name, (steps_drawn,), _),) = drawn
+    assert name == "decoding_steps" and all(len(step) == 4 for step in steps_drawn)
+    code, message = draw(capsys, tmp_path, *steps, 0)
     assert code == 2 and "--candidates must be at least 1, got 0" in message
 
 
 @pytest.mark.long
-def test_sampling_on_the_command_line(capsys, runs, drawn):
-    assert draw(capsys, runs, "sampling", "the ca", "--model", runs / "gpt") == (0, "")
+def test_sampling_on_the_command_line(capsys, small_runs, tmp_path, drawn):
+    assert draw(capsys, tmp_path, "sampling", "the ca", "--model", small_runs / "gpt") == (0, "")
     ((name, (logits, words), _),) = drawn
-    assert name == "sampling" and len(logits) == len(words) and {"t", "c", "."} <= set(words)
-    generator = TextGenerator.load(runs / "gpt")
+    assert name == "sampling" and len(logits) == len(words) and {"t", "c", "s"} <= set(words)
+    generator = TextGenerator.load(small_runs / "gpt")
     np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the ca")]))[0, -1], rtol=1e-5)
 
 
 @pytest.mark.long
-def test_architecture_on_the_command_line(capsys, runs, drawn):
-    assert draw(capsys, runs, "architecture", "--model", runs / "gpt") == (0, "")
+def test_architecture_on_the_command_line(capsys, small_runs, tmp_path, drawn):
+    assert draw(capsys, tmp_path, "architecture", "--model", small_runs / "gpt") == (0, "")
     ((_, (model,), _),) = drawn
-    assert isinstance(model, GPT) and model.config.d_model == 8
-    code, message = draw(capsys, runs, "architecture", "--model", runs / "nowhere")
+    assert isinstance(model, GPT) and model.config.d_model == 16
+    code, message = draw(capsys, tmp_path, "architecture", "--model", small_runs / "nowhere")
     assert code == 2 and "nowhere" in message
 
 

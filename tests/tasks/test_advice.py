@@ -60,20 +60,14 @@ def test_noise_is_no_fall():
 
 
 def test_overfitting_says_which_weights_are_kept():
-    only(
-        OVERFITTING,
-        r"^overfitting: since step 400 .* from 1\.10 to 1\.60 \(the model has the weights of that step",
-    )
+    only(OVERFITTING, r"^overfitting: since step 400 .* from 1\.10 to 1\.60 \(the model has the weights of that step")
     only(replace(OVERFITTING, kept=1000), r"\(--keep best or --steps 400\).*a higher --dropout \(now 0\.1\)$")
     assert advice(replace(OVERFITTING, right=1.0)) == []
 
 
 def test_little_learned():
     flat = run([4.1, 4.0, 3.95, 3.94, 3.93, 3.93, 3.92, 3.92, 3.92, 3.92])
-    only(
-        flat,
-        r"^little was learned: the validation loss is 3\.92, and 4\.00 from .*different --lr \(now 0\.001\)$",
-    )
+    only(flat, r"^little was learned: the validation loss is 3\.92, and 4\.00 from .*different --lr \(now 0\.001\)$")
     assert advice(replace(flat, baseline=None)) == advice(replace(flat, baseline=5.0)) == []
 
 
@@ -95,10 +89,7 @@ def test_stuck():
 
 
 def test_unknown_words_and_long_sources():
-    only(
-        replace(FLAT, unknown=0.2),
-        "^20% of the tokens in unseen data are unknown, .* at most once .*--tokens char",
-    )
+    only(replace(FLAT, unknown=0.2), "^20% of the tokens in unseen data are unknown, .* at most once .*--tokens char")
     only(replace(FLAT, longer=(7, 12)), r"^7 unseen sources are longer than any in training \(at most 12 tokens\)")
     assert advice(replace(FLAT, unknown=0.01)) == []
 

@@ -11,14 +11,7 @@ import pytest
 from shared import flags_of
 
 from transformer_np import cli
-from transformer_np.tasks.classify import (
-    BUILT_IN,
-    OWN_DATA,
-    Classifier,
-    ClassifyOptions,
-    ClassifyTask,
-    _settled,
-)
+from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask, _settled
 from transformer_np.tasks.options import falling_cosine
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}

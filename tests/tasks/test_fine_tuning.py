@@ -16,7 +16,7 @@ from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyT
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import AdamW, Classification, load_checkpoint, save_model
+from transformer_np.training import Classification, load_checkpoint, save_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -148,18 +148,6 @@ def test_an_interrupted_run_is_the_uninterrupted_one(here, monkeypatch):
     resumed = ClassifyTask().train({}, "part", resume=True, progress=False).setup.model
     for (name, one), other in zip(whole.learned().items(), resumed.learned().values(), strict=True):
         assert np.array_equal(one.data, other.data), name
-
-
-def test_rates_of_parameters(rng):
-    model = MODELS["bert"](len(WORDS))
-    slow = {id(p) for p in model.blocks[1].parameters()}
-    for p in model.parameters():
-        p.grad = rng.normal(size=p.shape)
-    before = model.state_dict()
-    AdamW(model.parameters(), lr=0.1, weight_decay=0.0, rates=lambda p: 0.25 if id(p) in slow else 1.0).step()
-    for name, p in model.named_parameters():  # the first step of Adam is lr, whatever the gradient
-        step = 0.025 if id(p) in slow else 0.1
-        np.testing.assert_allclose(np.abs(p.data - before[name]), step, rtol=1e-2, err_msg=name)
 
 
 # --- the folder it came from -----------------------------------------------------------------------------------------

@@ -204,16 +204,6 @@ def test_spans_of_a_text(small, text_file, tmp_path, tokens):
         answers.encode("the <extra_id_9>")
 
 
-@pytest.mark.long
-def test_two_workers_have_the_losses_of_one(small, tmp_path, text_file):
-    options = T5Options(tasks="date,spans", text=text_file, steps=5, **TINY)
-    one, two = (
-        T5Task().train(options, tmp_path / str(workers), progress=False, workers=workers).trainer.history.losses
-        for workers in (1, 2)
-    )
-    assert two == pytest.approx(one, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -300,14 +290,7 @@ def test_the_command_with_a_folder_that_lacks_a_bias(pretrained, capsys):
         assert f"missing {name}\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "plot attention -o {0}/x.png",
-        "plot heads -o {0}/x.png",
-        "explore -o {0}/x.html",
-    ],
-)
+@pytest.mark.parametrize("command", ["plot attention -o {0}/x.png", "plot heads -o {0}/x.png", "explore -o {0}/x.html"])
 def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
     assert cli.main([*command.format(tmp_path).split(), "--pretrained", str(pretrained)]) == 2
     assert "holds a T5" in capsys.readouterr().err

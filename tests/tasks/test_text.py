@@ -9,10 +9,8 @@ from shared import call, fails, flags_of
 
 from transformer_np import data
 from transformer_np.data import TextBatches, read_text, split_text, validation_batches
-from transformer_np.module import Parameter
 from transformer_np.tasks import text
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import AdamW, is_matrix
 
 train_gpt = GPTTask().train
 
@@ -111,33 +109,6 @@ def test_what_makes_no_batches(make, error, message):
 
 
 # --- weight decay ----------------------------------------------------------------------------------------------------
-
-
-def test_decay_of_some_parameters_only():
-    """AdamW with a choice is AdamW for those and Adam for the others; the large one is several blocks of an update."""
-    shapes = ((300, 200), (7,), (3, 4), ())
-
-    def after(decays, weight_decay=0.3):
-        rng = np.random.default_rng(0)
-        optimizer = AdamW(
-            [Parameter(rng.normal(size=shape)) for shape in shapes], weight_decay=weight_decay, decays=decays
-        )
-        for _ in range(3):
-            for p in optimizer.parameters:
-                p.grad = rng.normal(size=p.shape)
-            optimizer.step()
-        return [p.data for p in optimizer.parameters]
-
-    every, none = after(None), after(None, weight_decay=0.0)
-    for found, expected in (
-        (after(is_matrix), [every[0], none[1], every[2], none[3]]),
-        (after(lambda p: not is_matrix(p)), [none[0], every[1], none[2], every[3]]),
-        (after(lambda p: True), every),
-        (after(lambda p: False), none),
-    ):
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-14, atol=0)
-    assert not np.allclose(every[1], none[1], rtol=1e-5, atol=0)
 
 
 def test_norms_and_biases_are_not_decayed(here):

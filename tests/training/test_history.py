@@ -118,12 +118,3 @@ def test_a_full_disk_loses_no_row(tmp_path, monkeypatch):
             record.save(tmp_path / "file")
     checksum = record.save(tmp_path / "file")
     assert Record.load(tmp_path / "file", 2, checksum).history().losses == [1.0, 2.0]
-
-
-def test_another_process_writes(tmp_path):
-    leader, other = Record([[1.0, 0.1]]), Record([[1.0, 0.1]])
-    leader.save(tmp_path / "file")
-    written = history_path(tmp_path / "file").read_bytes()
-    other.append(9.0, 9.0)
-    other.save(tmp_path / "file", write=False)
-    assert history_path(tmp_path / "file").read_bytes() == written and not other._rest and len(other) == 2

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, few_of, stderr_until
 
 from transformer_np import cli
 from transformer_np.data import TextBatches, TextStreams
@@ -150,25 +150,26 @@ def test_a_memory_by_rows(here):
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
+ENDS = [
+    ("def disturb(): raise KeyError('spoiled')\nfit(10**9, Disturbed())", "KeyError: 'spoiled'"),
+    ("def disturb(): sys.exit(3)\nfit(10**9, Disturbed())", r"process 1 left the training: sys.exit\(3\)"),
+    ("def disturb(): os.kill(os.getpid(), signal.SIGKILL)\nfit(10**9, Disturbed())", None),
+    ("trainer.checkpoint = 'no/folder/file'\nfit(3)", "FileNotFoundError"),
+    (
+        "if trainer.leads: trainer.optimizer.steps = 4\nfit(9)",
+        r"ValueError: the processes have done different numbers .* \[4, 0\]",
+    ),
+    ("fit(9, TextStreams(np.arange(150) % 11, 4, 1))", "ValueError: 2 workers cannot share a batch of 1 rows"),
+]
+WHO_ENDS = ["an error", "an exit", "a kill", "no folder", "other steps", "too few rows"]
+
+
 @needs_mpi
-@pytest.mark.parametrize(
-    ("deed", "message"),
-    [
-        ("raise KeyError('spoiled')", "KeyError: 'spoiled'"),
-        ("sys.exit(3)", r"process 1 left the training: sys.exit\(3\)"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", None),
-    ],
-)
-def test_one_that_ends_stops_the_others(here, deed, message):
-    code, _, err = script(2, f"def disturb(): {deed}\nfit(10**9, Disturbed())")
+@pytest.mark.parametrize(("text", "message"), few_of(ENDS, ENDS[:2]), ids=WHO_ENDS)
+def test_one_that_ends_stops_the_others_and_says_it_once(here, text, message):
+    code, _, err = script(2, text)
     assert code != 0
     assert message is None or len(re.findall(message, err)) == 1, err
-
-
-@needs_mpi
-def test_the_first_that_cannot_save_stops_the_others(here):
-    code, _, err = script(2, "trainer.checkpoint = 'no/folder/file'\nfit(3)")
-    assert code != 0 and len(re.findall("FileNotFoundError", err)) == 1, err
 
 
 @needs_mpi
@@ -178,23 +179,12 @@ def test_what_is_wrong_everywhere_is_said_once(here):
     assert "Traceback" not in err and "steps" not in out and not Path("run").exists()
 
 
+@pytest.mark.long
 @needs_mpi
 def test_workers_of_both_kinds_exclude_each_other(here):
     code, _, err = train(2, *TINY, "--workers", "2", "--out", "run")
     assert code == 2 and err.count("error: --workers and mpiexec exclude each other") == 1, err
     assert not Path("run").exists()
-
-
-@needs_mpi
-def test_processes_at_different_steps(here):
-    code, _, err = script(2, "if trainer.leads: trainer.optimizer.steps = 4\nfit(9)")
-    assert code != 0 and len(re.findall(r"ValueError: the processes have done different numbers .* \[4, 0\]", err)) == 1
-
-
-@needs_mpi
-def test_more_processes_than_rows(here):
-    code, _, err = script(2, "streams = TextStreams(np.arange(150) % 11, 4, 1)\nfit(9, streams)")
-    assert code != 0 and len(re.findall("ValueError: 2 workers cannot share a batch of 1 rows", err)) == 1, err
 
 
 @needs_mpi
@@ -217,8 +207,7 @@ def test_mpiexec_without_mpi4py(here, tmp_path, monkeypatch, capsys):
     assert cli.main(["train", "translate", *TINY, "--out", "run"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and re.fullmatch(
-        r"transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich\n",
-        err,
+        r"transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich\n", err
     )
     model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8))
     with pytest.raises(ModuleNotFoundError, match="mpiexec needs mpi4py"):

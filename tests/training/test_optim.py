@@ -242,24 +242,6 @@ def test_orthogonalised_keeps_zeros_and_its_argument(rng):
     assert orthogonalised(g).shape == (5, 3) and np.array_equal(g, before)
 
 
-def test_parts_of_muon_hold_whole_matrices_and_even_work():
-    parameters = make_parameters(shapes=((9,), *[(64, 64), (64,)] * 6, (8, 64)))
-    optimizer, size = Muon(parameters), 3
-    ends = np.cumsum([0] + [p.data.size for p in parameters])
-    parts = [optimizer.part(rank, size) for rank in range(size)]
-    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
-    assert parts[-1].stop == optimizer.data.size and all(part.stop in ends for part in parts)
-    assert [sum(part.start <= start < part.stop for start in optimizer._shapes) for part in parts[:2]] == [2, 2]
-    one, many = (Muon(make_parameters(shapes=((9,), (64, 64), (64,)))) for _ in range(2))
-    for optimizer in (one, many):
-        optimizer.grad[...] = np.random.default_rng(3).normal(size=optimizer.grad.size)
-    one.step()
-    for rank in range(2):
-        many.steps = 0
-        many.step(many.part(rank, 2))
-    assert np.array_equal(one.data, many.data)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_in_blocks_has_the_weights_of_linear_maps_alone(name):
     model = small_model(name)

@@ -40,15 +40,3 @@ def test_draws_that_are_not_by_rows_are_refused():
         draws.random((3, 4), dtype=np.float32)
     with pytest.raises(ValueError, match="expected 2 rows of float32"):
         draws.random((2, 4), dtype=np.float64)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_rows_are_dealt_out_once_and_evenly(size):
-    for number in range(12):
-        dealt = []
-        for rank in range(size):
-            team = Team()
-            team.rank, team.size = rank, size
-            dealt.append(range(number)[team.rows(number)])
-        assert [i for part in dealt for i in part] == list(range(number))
-        assert max(map(len, dealt)) - min(map(len, dealt)) <= 1

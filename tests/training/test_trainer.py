@@ -5,7 +5,6 @@ import math
 import os
 import re
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -102,35 +101,6 @@ def test_another_id_can_be_the_padding(random_model):
     assert count == 2 and loss == pytest.approx(-(log_p[0, 7] + log_p[1, 0]) / 2, rel=1e-12)
 
 
-def logits_of(objective, batch):
-    """The logits that the model gives while the objective works on the batch."""
-    model, seen = objective.model, []
-    forward = type(model).forward
-    model.forward = lambda *inputs: seen.append(forward(model, *inputs)) or seen[-1]
-    objective.forward(batch)
-    del model.forward
-    return seen[0]
-
-
-def test_the_decoder_never_sees_its_own_target(random_model):
-    objective = TeacherForcing(random_model())
-
-    def logits(target):
-        return logits_of(objective, next(Seq2SeqBatches([([4, 5, 6], target)], 1).in_order()))[0]
-
-    first, second = logits([7, 8, 9]), logits([7, 8, 10])
-    assert np.array_equal(first[:3], second[:3])  # asked for the 9 it has seen <bos> 7 8
-    assert not np.array_equal(first[3], second[3])
-
-
-def test_the_answers_do_not_reach_the_model(example):
-    model, batch = example
-    other = Seq2SeqBatch(batch.src, batch.tgt_in, np.full_like(batch.tgt_out, 5))
-    objective = TeacherForcing(model)
-    assert np.array_equal(logits_of(objective, batch), logits_of(objective, other))
-    assert objective.forward(batch)[0] != objective.forward(other)[0]
-
-
 def test_gradients_are_those_of_the_loss(example, rng):
     model, batch = example
     objective = TeacherForcing(model, label_smoothing=0.2)
@@ -192,32 +162,7 @@ def test_fit_counts_from_the_very_first_step():
     assert trainer.step == 5 == trainer.optimizer.steps
 
 
-def test_the_bar_goes_to_stderr(capsys):
-    make_trainer().fit(make_batches(), 2)
-    out, err = capsys.readouterr()
-    assert out == "" and "training" in err and "2/2" in err
-    fit(make_trainer(), 2)
-    assert capsys.readouterr() == ("", "")
-
-
 # --- exact resume ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("stop", [1, 5, 6, 9])  # an epoch has 6 steps
-def test_resume_is_exact(tmp_path, stop):
-    straight = make_trainer()
-    fit(straight, 15)
-
-    path = tmp_path / "checkpoint"
-    fit(make_trainer(path), stop)
-    resumed = make_trainer(path)
-    for parameter in resumed.model.parameters():
-        parameter.data = 0.5  # all that counts comes from the file
-    resumed.resume()
-    assert resumed.step == stop and resumed.history.losses == straight.history.losses[:stop]
-    fit(resumed, 15)
-    assert_same(values(resumed), values(straight))
-    assert resumed.history.learning_rates == straight.history.learning_rates
 
 
 def test_resume_keeps_history_time_and_header(tmp_path):
@@ -305,32 +250,7 @@ def trainer_of_other_size(path):
     return Trainer(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
 
 
-def test_resume_without_a_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        make_trainer(tmp_path / "nothing").resume()
-
-
 # --- validation ------------------------------------------------------------------------------------------------------
-
-
-def test_validation_is_the_mean_over_tokens_without_dropout_and_smoothing():
-    trainer = make_trainer(dropout=0.5)
-    batches = [make_batches(9, 4).batch(step) for step in range(3)]
-    sums = []
-    with trainer.model.evaluating():
-        for batch in batches:
-            sums.append(by_hand(trainer.model(batch.src, batch.tgt_in), batch.tgt_out, 0.0))
-    mean = sum(total for total, _ in sums) / sum(count for _, count in sums)
-    assert len({count for _, count in sums}) > 1
-    assert mean != pytest.approx(np.mean([total / count for total, count in sums]), rel=1e-5)
-    assert trainer.validate(batches) == pytest.approx(mean, rel=1e-5)
-
-
-def test_validation_when_it_is_due_and_at_the_end():
-    validation = [make_batches().batch(1)]
-    steps = [step for step, _ in fit(make_trainer(), 7, validation=validation, validate_every=3).validation]
-    assert steps == [3, 6, 7]
-    assert [step for step, _ in fit(make_trainer(), 3, validation=validation).validation] == [3]
 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
@@ -347,18 +267,6 @@ def test_validation_leaves_the_training_as_it_would_be_without():
 def spoil(trainer, value=math.nan):
     """A parameter is ruined."""
     trainer.model.output.w.data[0, 0] = value
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_stops_and_leaves_the_checkpoint(tmp_path, bad):
-    path = tmp_path / "file"
-    trainer = make_trainer(path)
-    fit(trainer, 2)
-    before = path.read_bytes()
-    with pytest.raises(TrainingError, match=r"the loss is (nan|inf) at step 5: .*smaller learning rate") as caught:
-        fit(trainer, 9, batches=Disturbed(5, lambda: spoil(trainer, bad)), checkpoint_every=100)
-    assert str(path) in str(caught.value)
-    assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
 
 
 def test_without_a_checkpoint_none_is_promised(tmp_path):
@@ -410,21 +318,6 @@ def interrupt(times=1):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_first_interrupt_finishes_the_step_and_saves(tmp_path):
-    straight = make_trainer()
-    fit(straight, 8)
-
-    path = tmp_path / "file"
-    trainer = make_trainer(path)
-    fit(trainer, 8, batches=Disturbed(4, interrupt))
-    assert trainer.interrupted and trainer.step == 4
-    resumed = make_trainer(path)
-    resumed.resume()
-    fit(resumed, 8)
-    assert not resumed.interrupted
-    assert_same(values(resumed), values(straight))
-
-
 def test_the_second_interrupt_stops_at_once(tmp_path):
     path = tmp_path / "file"
     fit(make_trainer(path), 2)
@@ -445,14 +338,6 @@ def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     trainer = Interrupted(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=tmp_path / "file")
     fit(trainer, 2)
     assert not trainer.interrupted and load_checkpoint(tmp_path / "file")[1]["step"] == 2
-
-
-def test_training_in_another_thread():
-    trainer = make_trainer()
-    thread = threading.Thread(target=fit, args=(trainer, 2))
-    thread.start()
-    thread.join()
-    assert trainer.step == 2
 
 
 def test_resume_names_every_difference(tmp_path):

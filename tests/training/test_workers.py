@@ -3,7 +3,6 @@
 import math
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,16 +16,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, alive, stderr_until
+from shared import alive
 
-from transformer_np.data import (
-    LabelledBatch,
-    MaskedBatch,
-    Seq2SeqBatch,
-    Seq2SeqBatches,
-    TextBatches,
-    TextStreams,
-)
+from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
 from transformer_np.models import (
     GPT,
     Bert,
@@ -252,25 +244,6 @@ def test_float32_within_rounding():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("make", "stop"),
-    [(translation, 4), (translation, 7), (recurrence, 4), (recurrence, 7)],  # step 5 of a translation has two rows
-)
-def test_resume(alone, tmp_path, make, stop):
-    """With as many workers as before to the bit, with more or fewer to rounding."""
-    path = tmp_path / "file"
-    straight = values(train(make, 3))
-    train(make, 3, stop, path)
-    content = path.read_bytes()
-    for workers, tolerance in ((3, 0), (1, 1e-9), (2, 1e-9)):
-        path.write_bytes(content)
-        resumed = values(train(make, workers, 24, path, resume=True))
-        resumed["validation"] = straight["validation"]  # an end is a validation
-        assert_close(resumed, straight, tolerance)
-    assert_close(straight, alone(make), 1e-9)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("make", [translation, recurrence])
 def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     for workers in (1, 2):
@@ -286,16 +259,6 @@ def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     assert two_header == one_header
     np.testing.assert_allclose(*(History.load(tmp_path / name).losses for name in "12"), rtol=1e-9)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["1", "1.history", "2", "2.history"]
-
-
-@pytest.mark.long
-def test_batches_smaller_than_the_team(alone):
-    """Wherever a training begins. The idle count nothing."""
-    small, large = Seq2SeqBatches([([5, 6], [7]), ([4], [8, 9])], 2), translation()[2]
-    small, large = small.batch(0), large.batch(0)
-    for batches in (Endless(large, small), Endless(small, large), Endless(small, small, large)):
-        one, three = (values(train(workers=workers, steps=9, batches=batches)) for workers in (1, 3))
-        assert_close(three, one, 1e-9)
 
 
 def test_the_tokens_of_the_idle_are_not_counted():
@@ -534,19 +497,6 @@ def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, m
     assert asked == [1, 2, 1, 2]
     assert train(make, workers="auto", steps=trainer_module.LEAST_TO_MEASURE - 1).team.size == 2  # not worth measuring
     assert asked == [1, 2, 1, 2]
-
-
-@pytest.mark.long
-def test_saved_by_the_clock_of_the_first(tmp_path, monkeypatch):
-    saved, save = [], Trainer.save
-    monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
-    for workers in (1, 2):
-        train(workers=workers, steps=4, path=tmp_path / f"{workers}", save_seconds=0)
-        assert saved == [1, 2, 3, 4]  # of this process; the other one takes part in it
-        saved.clear()
-        train(workers=workers, steps=4, path=tmp_path / f"{workers} late", save_seconds=1e9)
-        assert saved == [4]
-        saved.clear()
 
 
 def test_a_sample_in_between_and_everything_at_the_end():
@@ -906,43 +856,3 @@ def test_a_process_whose_matrix_library_has_threads():
         OPENBLAS_NUM_THREADS="4",
     )
     assert out == "3 3\n" * 4
-
-
-TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_on_the_command_line(tmp_path, times):
-    """A terminal sends it to all processes."""
-    words = ("Ana", "Maria", "Pedro", "Rita"), ("sings", "reads", "sleeps"), ("now", "today")
-    pairs = [f"{a} {b} {c}\t{b} {a} {c}\n" for a in words[0] for b in words[1] for c in words[2]]
-    (tmp_path / "pairs.tsv").write_text("".join(pairs), encoding="utf-8")
-
-    def command(*more, **options):
-        line = [sys.executable, "-W", "error", "-m", "transformer_np", "train", "translate", "--out", "run", *more]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(line, cwd=tmp_path, start_new_session=True, encoding="utf-8", **pipes)
-
-    with command("--pairs", "pairs.tsv", *TINY, "--steps", "100000") as process:
-        stderr_until(process, A_STEP_IS_DONE)
-        workers = children(process.pid)
-        for _ in range(times):
-            os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=300)
-    assert (process.returncode, out) == (130, "") and "Traceback" not in err
-    assert len(workers) == 1 and not any(map(alive, workers))
-    last = err.splitlines()[-1]
-    if last == "transformer-np: error: interrupted":
-        assert times == 2
-        return
-    step = int(re.search(r"interrupted after step (\d+); everything is saved", err)[1])
-    with command("--resume", "--steps", str(step + 3)) as process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0 and f"steps {step + 3}\n" in out, err
-
-
-def children(pid):
-    """The processes that a process has started."""
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in path.read_text().split()] if path.exists() else []
