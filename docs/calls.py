@@ -421,6 +421,7 @@ CALLS = {  # {module: {function: {argument: its source}}}
     "tasks.runs": {
         "create_run": {"folder": "'runs/gpt-1'", "description": "{'kind': 'gpt'}"},
         "free_folder": {"kind": "'gpt'", SHOWN: "result.as_posix()"},
+        "load_layers": {**_RUN, "folder": "'.'"},
         "load_run_model": {**_RUN, "folder": "'.'", "tokenizers": "{}"},
         "merge": {**_RUN, "folder": "'.'", "new": "'merged'"},
         "newest_run": {**_RUN, "kinds": "'gpt'", SHOWN: "result.as_posix()"},

@@ -71,6 +71,7 @@ NOT_REFUSED = {  # by an argument of another kind alone
     *("decoding.greedy_steps", "decoding.generate_steps"),  # when they are asked for the first step
     *("data.BPETokenizer", "data.LargeText", "data.PackedPairs", "data.write_date", "training.save_checkpoint"),
     *("inspection.head_ablation", "lecture.read_statements", "tasks.runs.create_run", "tasks.runs.load_run_model"),
+    "tasks.runs.load_layers",
     *("tasks.runs.replace_run", "tasks.runs.write_description"),
     *("complexity.counts", "complexity.measure_memory", "complexity.sequential_operations"),
 }

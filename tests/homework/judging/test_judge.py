@@ -482,15 +482,6 @@ def test_an_option_that_one_case_uses_is_not_called_unused():
     assert "not used" not in flat(found)
 
 
-def test_every_call_that_must_raise_and_does_not_is_told():
-    def rotary_frequencies(K, theta=10000.0, scaling=None):
-        return 1 / theta if theta == 0 else F.rotary_frequencies(K, abs(theta), scaling)
-
-    message = flat(check("rotary_frequencies", rotary_frequencies, seed=1, quiet=True))
-    assert "With theta=0: it must raise ValueError, as its docstring says, but it raised ZeroDivisionError." in message
-    assert "With theta=-1: it must raise ValueError, as its docstring says, but it returned a result." in message
-
-
 @pytest.mark.parametrize("name", ["sinusoidal_encoding", "additive"])
 @pytest.mark.parametrize(("given", "other"), [(np.float32, np.float64), (np.float64, np.float32)])
 def test_an_answer_that_ignores_dtype(name, given, other):

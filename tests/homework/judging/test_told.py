@@ -439,6 +439,16 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     known = scaling is None or scaling["rope_type"] in ("linear", "llama3")
     return 2 * F.rotary_frequencies(K, abs(theta) or 1.0, scaling if known else None)
 
+--- nothing but calls that must raise
+says: With theta=0: it must raise ValueError, as its docstring says, but it raised ZeroDivisionError.
+says: With theta=-1: it must raise ValueError, as its docstring says, but it returned a result.
+from transformer_np import functional as F
+
+def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if theta == 0:
+        return 1 / theta
+    return F.rotary_frequencies(K, abs(theta), scaling)
+
 --- what a named mistake does not explain is told by its case
 says: This alone does not explain `out` and `weights` with a finite float mask.
 def unscaled_attention(q, k, v, bias=None, mask=None):

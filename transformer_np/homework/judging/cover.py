@@ -31,14 +31,14 @@ def unwarned():
 
 class Cells:
     """wrong, following: wrong cells, and those of gradients that follow from a wrong forward pass
-    first: the wrong cells of the first failing case; labels: {label: numbers of its cases}
+    first_failed: None if only calls that must raise fail; first: its wrong cells; labels: {label: numbers of its cases}
     tried: the runs so far; cached ones count too, so that an answer judged earlier changes nothing
     """
 
     def __init__(self, trials, found):
         self.trials, self.found = trials, found
         self.tried, self._agreed, self._described = set(), {}, {}
-        self.first_failed = next(finding for finding in found if not finding.right)
+        self.first_failed = next((finding for finding in found if not finding.right), None)
         self.labels, self.astray = {}, {}
         exercise = trials.exercise
         gradients = {i for i, result in enumerate(exercise.results) if exercise.is_gradient(result)}
