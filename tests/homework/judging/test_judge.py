@@ -556,3 +556,27 @@ def test_no_array_is_too_strange_to_be_judged(strange):
     assert found.outcome in ("wrong shape", "wrong value")
     assert len(found.message.splitlines()) > 1
     assert verdict(with_total(total=strange)).outcome in ("wrong shape", "wrong gradient")
+
+
+def test_names_that_the_file_defines_below_the_check(tmp_path):
+    """A script checks an answer before the next one is defined, and a name of its file may be None or gone."""
+    lines = ("def relu(x):", "    return x * (x > 0)", "", "verdict = check('relu', relu, quiet=True)")
+    file, code = tmp_path / "script.py", "\n".join([*lines, "def gelu(x):", "    return x", ""])
+    file.write_text(code, encoding="utf-8")
+    for gelu in ({}, {"gelu": None}, {"gelu": 3}):
+        names = {"check": check, **gelu}
+        exec(compile(code, str(file), "exec"), names)
+        assert names["verdict"].passed, names["verdict"].message
+
+
+@pytest.mark.parametrize(
+    "wrong, error, message",
+    [
+        ({"name": print}, TypeError, "name must be a str"),
+        ({"seed": "a"}, TypeError, "seed must be a whole number"),
+        ({"time_limit": None}, ValueError, "the time limit must be"),
+    ],
+)
+def test_what_check_refuses(wrong, error, message):
+    with pytest.raises(error, match=message):
+        check(**{"name": "relu", "answer": F.relu} | wrong)
