@@ -1,5 +1,6 @@
 """The judging of answers to an exercise of our own: outcomes, mistakes together, crashes, what must not be named."""
 
+import builtins
 import math
 import sys
 from dataclasses import replace
@@ -580,3 +581,18 @@ def test_names_that_the_file_defines_below_the_check(tmp_path):
 def test_what_check_refuses(wrong, error, message):
     with pytest.raises(error, match=message):
         check(**{"name": "relu", "answer": F.relu} | wrong)
+
+
+class Uncopied:
+    def __deepcopy__(self, memo):
+        raise RecursionError("a shell, a figure or an open file has no copy")
+
+
+def test_a_notebook_holds_what_has_no_copy(tmp_path, monkeypatch):
+    """IPython puts its shell among Python's own names, and a list of the student may hold an open file."""
+    monkeypatch.setattr(builtins, "display", Uncopied(), raising=False)
+    file, code = tmp_path / "cell.py", "def tanh_backward(dy, y):\n    return dy * (1 + y * y)\n"
+    file.write_text(code, encoding="utf-8")
+    names = {"kept": [Uncopied()], "Out": {1: Uncopied()}}
+    exec(compile(code, str(file), "exec"), names)
+    assert "One change in line 2 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message

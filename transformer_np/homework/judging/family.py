@@ -47,6 +47,9 @@ def without_huge_arrays(cases):
         np.arange = arange
 
 
+OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
+
+
 class Family:
     """An answer and its private helpers: the functions and classes of its file that it calls and that are no exercises
     of their own. A call of another exercise is one expression, whatever is in it: it is judged on its own.
@@ -63,10 +66,9 @@ class Family:
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: SAFE.get(value, value) if callable(value)
-            else copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else _copied(value)
             for name, value in function.__globals__.items()
-        }  # fmt: skip
+        }
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
@@ -225,6 +227,14 @@ def _function(function, codes, space, cell=None):
     again = FunctionType(found[0], space, function.__name__, copy.deepcopy(function.__defaults__), closure)
     again.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
     return again
+
+
+def _copied(value):
+    """A copy of a container; itself if it holds something that has none, such as an open file or a figure."""
+    try:
+        return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+    except Exception:
+        return value
 
 
 def _function_of(thing):
