@@ -95,9 +95,8 @@ class State:
         """
         tensors, header = load_checkpoint(path)
         own = model_header(self.model)
-        if own["config"] and isinstance(
-            header.get("config"), dict
-        ):  # a field that is newer than the checkpoint has its default
+        if own["config"] and isinstance(header.get("config"), dict):
+            # a field that is newer than the checkpoint has its default
             config = {f.name: f.default for f in fields(self.model.config) if f.default is not MISSING}
             header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -59,9 +60,8 @@ class Trainer:
         keep_best=False, tokens_at_once=None,
     ):  # fmt: skip
         check_kind("model", model, Module)
-        if not all(
-            hasattr(optimizer, name) for name in ("parameters", "data", "grad", "step")
-        ):  # `using` swaps classes
+        parts = "parameters", "data", "grad", "step"  # not its class, which `using` exchanges
+        if not all(hasattr(optimizer, name) for name in parts):
             own = "one of your own is a subclass of training.Optimizer"
             raise TypeError(f"optimizer must be an Optimizer such as Adam, got {short(optimizer)}; {own}")
         check_has("objective", objective, "forward", "backward")
@@ -118,7 +118,8 @@ class Trainer:
         check_at_least("steps", steps, 0)
         for name, every in (("validate_every", validate_every), ("checkpoint_every", checkpoint_every)):
             check_at_least(name, every or 0, 0)
-        validation, sample = (data and list(data) for data in (validation, sample))  # they are read more than once
+        # they are read more than once, which an iterator cannot be
+        validation, sample = (list(data) if isinstance(data, Iterator) else data for data in (validation, sample))
         if not {id(p) for p in self.optimizer.parameters} & {id(p) for p in self.model.parameters()}:
             raise ValueError("optimizer has no parameter of this model, which would learn nothing: make a new one")
         if self.checkpoint:
