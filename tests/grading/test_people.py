@@ -361,6 +361,12 @@ def test_everyone_on_the_roster_has_a_row(tmp_path):
     for name in rows:
         for ending in ("md", "html"):
             assert (tmp_path / "g_reports" / f"{name}.{ending}").exists()
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
+    grading = Grading(
+        tmp_path / "in", tmp_path / "g.csv", parse_course(TWO), roster=tmp_path / "roster.csv", trust=True
+    )
+    grading.run()
+    assert grading.remarks == [f"{tmp_path / 'g_reports'} keeps earlier pages of these, who have no row now: ben"]
 
 
 # --- attempts and the deadline ---------------------------------------------------------------------------------------
