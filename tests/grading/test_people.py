@@ -59,6 +59,16 @@ def test_the_code_of_a_notebook():
     assert all(line.startswith("get_ipython().") for line in (*first.splitlines()[1:], *second.splitlines()))
 
 
+@pytest.mark.parametrize("magic", ["%run softly.py", "%run -i ./sub/softly"])
+def test_a_file_that_a_notebook_runs_answers(tmp_path, magic):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    hand_in(ada / "sub" if "sub" in magic else ada, {"softly": SOFTMAX})
+    (ada / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
+    assert grade(tmp_path)["ada"].points(parse_course(TWO)) == 2
+    assert not grade(tmp_path)["ada"].not_loaded
+
+
 def test_tests_of_nbgrader_are_not_the_students_code():
     cells = [{"cell_type": "code", "source": f"x = {n}", "metadata": {"nbgrader": {"grade": g, "solution": s}}}
              for n, (g, s) in enumerate([(True, False), (True, True), (False, True)])]  # fmt: skip
