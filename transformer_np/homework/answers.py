@@ -189,8 +189,8 @@ class _File:
         found = list(re.finditer(heads, text, re.MULTILINE))
         for one in found:
             name = one[1] or one[2]
-            body = re.match(r".*\n?(?:(?:[ \t)].*)?\n?)*?(?=^\S|\Z)", text[one.start() :], re.MULTILINE)
-            body = re.sub(r'""".*?"""', "", body[0] if body else "", flags=re.DOTALL)
+            body = re.match(r".*(?:\n(?![^\s)]).*)*", text[one.start() :])[0]
+            body = re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
             if name in all_exercises() and "raise NotImplementedError" not in body:
                 self.begun[name] = cell
 

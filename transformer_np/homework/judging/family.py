@@ -232,7 +232,7 @@ def _function_of(thing):
     again."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
     first = next((member for member in members if isinstance(member, FunctionType)), None)
-    return None if first is thing and first.__code__.co_freevars else first
+    return None if first and first is thing and first.__code__.co_freevars else first
 
 
 def _definitions(text, file):
