@@ -522,6 +522,8 @@ def sources():
     for name, exercise in all_exercises().items():
         codes = sorted(exercise.mistakes._family.values(), key=lambda code: (code.file, code.line))
         text = "\n\n\n".join(code.text.rstrip() for code in codes)
+        if (answer := exercise.answer.__name__) != name:
+            text += f"\n\n\n{name} = {answer}"
         space = {}
         for thing in exercise.mistakes._family:
             space |= vars(sys.modules[thing.__module__])
