@@ -59,6 +59,13 @@ def test_the_code_of_a_notebook():
     assert all(line.startswith("get_ipython().") for line in (*first.splitlines()[1:], *second.splitlines()))
 
 
+@pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])
+def test_a_second_definition_in_a_cell_is_one_as_in_a_file(tmp_path, second):
+    hand_in(tmp_path / "in", {"ada": f"{SOFTMAX}\n{second}\n{BACKWARD}"})
+    (tmp_path / "in" / "ben.ipynb").write_text(notebook(("code", f"{SOFTMAX}\n{second}\n{BACKWARD}")))
+    assert {grade.points(parse_course(TWO)) for grade in grade(tmp_path).values()} == {2}
+
+
 @pytest.mark.parametrize("magic", ["%run softly.py", "%run -i ./sub/softly"])
 def test_a_file_that_a_notebook_runs_answers(tmp_path, magic):
     ada = tmp_path / "in" / "ada"
