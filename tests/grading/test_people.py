@@ -21,7 +21,7 @@ from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
-from transformer_np.homework.deadline import Deadline, local
+from transformer_np.homework.deadline import Deadline, local, shown
 from transformer_np.homework.handin import without_outputs
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
@@ -240,6 +240,7 @@ def test_letters_and_accents_may_be_apart(tmp_path):
     [
         ("", "line 1: there is no column id"), ("name\nada\n", "line 1: there is no column id"),
         ("id\n", "names nobody"), ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
+        ("id,name\nada,A\nada,\nada,B\n", "line 4: another line says something else on ada, name"),
         ("id,submitted\nada,Friday\n", "line 2: submitted must be a time such as 2026-06-12T11:58, got 'Friday'"),
         ("id,submitted\nada,9999-12-31T23:00Z\n", "line 2: submitted must be a time"),
         ("id,deadline\nada,0001-01-01T00:00Z\n", "line 2: deadline must be a time"),
@@ -442,6 +443,10 @@ def test_what_a_teacher_gives_by_hand(tmp_path):
     for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 | ", "points corrected by the teacher"):
         assert text in (tmp_path / "g_reports" / "ada.md").read_text()
     assert ada.factor == 0.9
+
+
+def test_what_is_a_second_late_does_not_look_in_time():
+    assert [shown(DUE + timedelta(seconds=s)) for s in (0, 1)] == ["2026-06-12 12:00", "2026-06-12 12:00:01"]
 
 
 def test_a_deadline_alone_costs_nothing():
