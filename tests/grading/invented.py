@@ -326,7 +326,7 @@ INVENTED = {
     "memory_map": (during("return np.memmap('f', dtype='f8', mode='w+', shape=(10**5,))"), 1, ""),
     "overlapping": (during("return np.lib.stride_tricks.as_strided(x, x.shape[:1] + (10**4,) * 3, (0,) * 4)"), 1, ""),
     "recursive_import": ("from recursive_import import softmax\n" + SOFTMAX, 1, "imports what is not there"),
-    "same_name_as_ours": ("import sys\nsys.modules['numpy'] = None\n" + SOFTMAX, 0, "not be loaded"),
+    "same_name_as_ours": ("import sys\nsys.modules['numpy'] = None\n" + SOFTMAX, 0, "imports what is not there"),
     "name_of_a_remark": (
         "class timed_out(Exception): pass\n" + during("class E(Exception): pass\nE.__name__ = 'TimeoutError'\n"
         "raise E('the time for the whole submission was used up')"), 1, "",

@@ -1,10 +1,8 @@
 """What is a student's answer, for every shape of a hand-in: `check` and `grade` agree, to the last remark."""
 
-import builtins
 import json
 import shutil
 import subprocess
-import symtable
 import sys
 from functools import cache
 from itertools import product
@@ -12,6 +10,10 @@ from pathlib import Path
 
 import pytest
 from test_grade import PATIENT, SOFTMAX
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
+
+from in_a_tab import as_file
 
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
@@ -516,44 +518,13 @@ def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkey
 # --- the same answers as a file and as cells -------------------------------------------------------------------------
 
 
-def sources():
-    """{name of an exercise: a right answer with its helpers, as text that can be executed alone}."""
-    found = {}
-    for name, exercise in all_exercises().items():
-        codes = sorted(exercise.mistakes._family.values(), key=lambda code: (code.file, code.line))
-        text = "\n\n\n".join(code.text.rstrip() for code in codes)
-        if (answer := exercise.answer.__name__) != name:
-            text += f"\n\n\n{name} = {answer}"
-        space = {}
-        for thing in exercise.mistakes._family:
-            space |= vars(sys.modules[thing.__module__])
-        lines = ["import numpy as np"]
-        for free in sorted(names_read(text) - {"np"}):
-            home = getattr(space[free], "__module__", None)
-            lines.append(f"from {home} import {free}" if home else f"{free} = {space[free]!r}")
-        found[name] = "\n".join(lines) + f"\n\n\n{text}\n"
-    return found
-
-
-def names_read(text):
-    """The names that some code neither defines nor finds among Python's own."""
-    top, found = symtable.symtable(text, "", "exec"), set()
-    left = [top]
-    while left:
-        table = left.pop()
-        left += table.get_children()
-        found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or table is top}
-    defined = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned()}
-    return {name for name in found - defined if not hasattr(builtins, name)}
-
-
 @pytest.mark.skipif(shutil.which("ruff", path=Path(sys.executable).parent) is None, reason="needs ruff")
 @pytest.mark.parametrize(
     "part", [pytest.param(i, marks=pytest.mark.release if i else pytest.mark.long) for i in range(4)]
 )
 def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
     """Short lines put an operator at the beginning of many lines inside of brackets."""
-    texts = dict(list(sources().items())[part::4])
+    texts = {one.name: "import numpy as np\n" + as_file(one) for one in list(all_exercises().values())[part::4]}
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     ruff = shutil.which("ruff", path=Path(sys.executable).parent)

@@ -7,6 +7,7 @@ attempt says how many edits may be tried.
 import ast
 import re
 from dataclasses import dataclass, replace
+from textwrap import indent
 
 import numpy as np
 
@@ -366,9 +367,9 @@ def _place(family, edit):
         return Place(edits)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
-        text = "\n    ".join(ast.unparse(part) for part in new.body)
+        text = "\n".join(ast.unparse(part) for part in new.body)
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edits, repair.rstrip())
+    repair = f"{before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
+    return Place(edits, indent(repair, "    ").rstrip())
