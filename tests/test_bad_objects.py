@@ -49,6 +49,20 @@ def test_an_object_of_another_kind(name, wrong):
             call(wrong)
 
 
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda bert: generate(bert, [[1, 2]], 2), "as a GPT is, .*Bert"),
+        (lambda bert: generate(Transformer(PAIR), [[1, 2]], 2), "config.vocab_size; got Transformer"),
+        (lambda bert: generate(Linear(2, 3), [[1, 2]], 2), "config.vocab_size; got Linear"),
+        (lambda bert: greedy_decode(bert, [[1, 2]], 2), "config.src_vocab_size, .encode, .decode; got Bert"),
+        (lambda bert: training.TeacherForcing(Linear(2, 3)), "config.pad_id; got Linear"),
+    ],
+)
+def test_a_model_of_another_kind(call, message):
+    refused(TypeError, message, lambda: call(models.Bert(BERT)))
+
+
 def test_the_config_of_another_model():
     refused(TypeError, "config must be a GPTConfig, got TransformerConfig", lambda: models.GPT(TransformerConfig(5, 5)))
     refused(TypeError, r"parameters must be a list of Parameter.*\(\); got Linear", lambda: training.Adam(Linear(2, 3)))

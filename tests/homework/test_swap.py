@@ -78,6 +78,8 @@ def test_what_is_not_started_or_no_exercise_or_the_librarys_is_left_alone(everyt
         assert swapped.left_out == ("softmax",)
     with pytest.raises(ValueError, match="no answer"), using({"other": print}):
         pass
+    with pytest.raises(TypeError, match="answers must be a module"), using("homework.py"):
+        pass
 
 
 def test_calls_from_one_answer_to_another_count(everything_is_restored):

@@ -6,10 +6,12 @@ import pickle
 import numpy as np
 import pytest
 
+from transformer_np import check_model, plots
+from transformer_np.inspection import attribution
 from transformer_np.inspection.gradcheck import OutputOf, check_gradients
 from transformer_np.layers import add_lora, merge_lora
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
-from transformer_np.training import AdamW
+from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm
 
 IDS = np.array([[4, 5, 6, 3], [5, 4, 1, 2]])
 MODELS = {
@@ -108,3 +110,35 @@ def test_a_model_of_other_attentions_is_refused(model):
         add_lora(T5(T5Config(9, 12, 3, 4, 1, 1, 10)), 2)
     with pytest.raises(ValueError, match="rank is 13, more than a matrix of shape"):
         add_lora(MODELS["bert"](), 13)
+
+
+@pytest.mark.parametrize("freeze", [lambda model: add_lora(model, 2, rng=0), lambda model: model.blocks[0].freeze()])
+def test_what_reads_gradients_leaves_frozen_parameters_out(freeze, rng):
+    """A frozen parameter has no gradient: rules, estimate, picture and clipping take those of the others."""
+    model = MODELS["gpt"]()
+    freeze(model)
+    assert check_model(model, IDS, causal=True).passed
+    attribution(model, IDS[:1], 3)
+    model.train().backward(np.ones_like(model(IDS)))
+    squares = sum(float((p.grad**2).sum()) for p in model.learned().values())
+    norms = plots.gradient_norms(model)
+    assert sum(norm**2 for parts in norms.values() for norm in parts.values()) == pytest.approx(squares)
+    assert clip_grad_norm(model.parameters(), 1e9) == pytest.approx(squares**0.5)
+
+
+def test_a_model_of_which_everything_is_frozen_keeps_the_rules():
+    assert check_model(MODELS["gpt"]().freeze(), IDS, causal=True).passed
+
+
+@pytest.mark.parametrize("kind", [Adam, lambda parameters: SGD(parameters, momentum=0.9)])
+def test_an_optimizer_does_not_move_what_was_frozen_later(kind):
+    """Its running averages would, and weight decay."""
+    model = MODELS["gpt"]()
+    optimizer = kind(model.parameters())
+    model.backward(np.ones_like(model(IDS)))
+    optimizer.step()
+    model.embedding.freeze()
+    before = model.embedding.table.data.copy()
+    with pytest.raises(RuntimeError, match="frozen after the optimizer was made"):
+        optimizer.step()
+    assert np.array_equal(model.embedding.table.data, before)

@@ -8,7 +8,9 @@ from reading import check_layout
 
 from transformer_np import plots
 from transformer_np.inspection.samples import small_model
+from transformer_np.layers import Linear
 from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.module import Module
 
 # --- architecture -----------------------------------------------------------------------------------------------------
 
@@ -139,3 +141,21 @@ def test_architecture_of_the_base_model_fits_its_boxes():
     assert ["Softmax", "in the loss and in decoding", ""] in boxes
     assert ["+ position", "sinusoids 512 × 512", ""] in boxes
     assert ["Feed-forward", "512 → 2048 → 512", "2,099,712"] in boxes_of(figure)
+
+
+class Ours(Module):
+    def __init__(self):
+        self.inner = Linear(12, 12, rng=0)
+
+    def forward(self, x, memory=None, mask=None, cache=None):
+        return self.inner(x)
+
+
+@pytest.mark.parametrize("layer", ["attention", "feed_forward"])
+def test_a_layer_of_ones_own_is_a_box_with_its_name(layer):
+    model = small_model("GPT")
+    setattr(model.blocks[0], layer, Ours())
+    for block in model.blocks[1:]:
+        setattr(block, layer, Ours())
+    figure = plots.architecture(model)
+    assert "Ours" in texts_of(figure) and drawn_parameters(figure, model) == model.num_parameters()

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 import transformer_np
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.files import write_atomically
-from transformer_np.training import load_checkpoint, load_model, save_checkpoint
+from transformer_np.training import load_checkpoint, load_model, save_checkpoint, save_model
 from transformer_np.training.checkpoint import model_header, model_tensors
 
 CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5, max_len=8)
@@ -200,3 +200,10 @@ def test_a_link_is_written_through(tmp_path):
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "disk" / "file").read_text() == (tmp_path / "link").read_text() == text
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["disk", "file", "link"]
+
+
+def test_a_model_of_ones_own_is_refused_before_anything_is_written(path):
+    own = type("Transformer", (Transformer,), {})(CONFIG)  # load_model would make another one
+    with pytest.raises(TypeError, match="for your own: save_checkpoint"):
+        save_model(path, own)
+    assert not path.exists()

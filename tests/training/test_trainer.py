@@ -12,7 +12,9 @@ from shared import by_differences
 
 from transformer_np.data import PAD, Seq2SeqBatch, Seq2SeqBatches
 from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.module import Module
 from transformer_np.training import SGD, Adam, TeacherForcing, Trainer, TrainingError, load_checkpoint, save_checkpoint
+from transformer_np.training.objectives import Objective
 
 SIZES = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1, "d_ff": 12, "max_len": 12}
 
@@ -345,3 +347,92 @@ def test_resume_names_every_difference(tmp_path):
     with pytest.raises(ValueError, match=re.escape("d_ff 16, not 12")) as caught:
         make_trainer(tmp_path / "file", dropout=0.3).resume()
     assert "dropout 0.2, not 0.3" in str(caught.value)
+
+
+# --- what cannot be trained, saved or resumed says so before the first step -------------------------------------------
+
+
+def test_validation_data_may_be_read_once():
+    """A generator gives its batches to every validation, not to the first alone."""
+    trainer, batches = make_trainer(), make_batches()
+    fit(trainer, 3, validation=(batches.batch(n) for n in range(2)), sample=iter([batches.batch(0)]), validate_every=1)
+    again = make_trainer()
+    fit(again, 3, validation=[batches.batch(n) for n in range(2)], sample=[batches.batch(0)], validate_every=1)
+    assert trainer.history.validation == again.history.validation and trainer.history.validation[1][1] > 0
+
+
+def test_the_folder_of_the_checkpoint_is_made(tmp_path):
+    fit(make_trainer(tmp_path / "new" / "run" / "c.safetensors"), 2)
+    assert (tmp_path / "new" / "run" / "c.safetensors").exists()
+
+
+class Unshaped(Module):
+    """A model of one's own, without a configuration."""
+
+    def __init__(self):
+        self.inner = make_model()
+
+    def forward(self, src, tgt_in):
+        return self.inner(src, tgt_in)
+
+    def backward(self, dlogits):
+        self.inner.backward(dlogits)
+
+
+class OfUnshaped(TeacherForcing):
+    def __init__(self, model):
+        Objective.__init__(self, model, PAD)
+
+
+def test_a_model_of_ones_own_is_saved_and_resumed(tmp_path):
+    def of_own():
+        model = Unshaped()
+        return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=tmp_path / "own.safetensors")
+
+    whole, first, second = of_own(), of_own(), of_own()
+    fit(whole, 4)
+    fit(first, 2)
+    second.resume()
+    fit(second, 4)
+    assert_same(values(whole), values(second))
+    with pytest.raises(ValueError, match="belongs to another model: a Unshaped, not a Transformer"):
+        make_trainer(tmp_path / "own.safetensors").resume()
+    fit(make_trainer(tmp_path / "other.safetensors"), 1)
+    other = of_own()
+    other.checkpoint = tmp_path / "other.safetensors"
+    with pytest.raises(ValueError, match="belongs to another model: a Transformer, not a Unshaped"):
+        other.resume()
+
+
+class Uncounted:
+    def forward(self, batch):
+        raise AssertionError("it must be refused before")
+
+    backward = forward
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda model, adam, own: Trainer(model, own, Uncounted()), TypeError, "a subclass of training.Optimizer"),
+        (lambda model, adam, own: Trainer(model, adam, None), TypeError, "objective must be an object with .forward"),
+        (lambda model, adam, own: Trainer(model, adam, Uncounted(), tokens_at_once=9), TypeError, r"with \.count"),
+        (lambda model, adam, own: Trainer(model, adam, Uncounted(), header={"a": {1}}), TypeError, "JSON"),
+        (lambda model, adam, own: Trainer(model, adam, Uncounted()).resume(), ValueError, "pass checkpoint=…"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
+        (
+            lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1),
+            *(ValueError, "validate_every must be at least 0"),
+        ),
+        (
+            lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
+            *(ValueError, "optimizer has no parameter of this model"),
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_first(call, error, message):
+    model = make_model()
+    own = type("OwnSGD", (), {"step": lambda self: None})()
+    with pytest.raises(error, match=message):
+        call(model, Adam(model.parameters()), own)

@@ -1,11 +1,13 @@
 """Sampling: continue a text by drawing one token after another."""
 
+from inspect import signature
+
 import numpy as np
 
 from .. import functional as F
 from ..module import Module
 from ..support import checks
-from ..support.checks import as_float_array, as_ids, check_at_least, check_flag, check_kind, check_number
+from ..support.checks import as_float_array, as_ids, check_at_least, check_flag, check_has, check_kind, check_number
 from ..support.memory import check_memory
 from .cache import DecoderCache
 from .scores import Excluding, exclude, finite
@@ -100,6 +102,13 @@ def generate_steps(
     check_flag("use_cache", use_cache)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
     check_kind("model", model, (Module, Excluding))
+    check_has("model", model, "config.vocab_size")
+    if not hasattr(model, "reader"):
+        try:
+            signature(model.forward).bind(prompt, None, last=True)
+        except TypeError as error:
+            kind = type(model).__name__
+            raise TypeError(f"model must be called as a GPT is, model(ids, cache, last=…); {kind}: {error}") from None
     config, rng, stop_ids = model.config, checks.as_rng(rng), checks.as_text_ids(list(stop_ids), "stop_ids")
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..module import Module
-from ..support.checks import as_rows, check_at_least, check_flag, check_kind, check_number
+from ..support.checks import as_rows, check_at_least, check_flag, check_has, check_kind, check_number
 from ..support.memory import check_memory
 from .cache import DecoderCache
 from .scores import Excluding, exclude, finite, log_softmax
@@ -151,6 +151,7 @@ def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
 
 def _check(model, src, max_len):
     check_kind("model", model, (Module, Excluding))
+    check_has("model", model, "config.src_vocab_size", "encode", "decode")
     check_at_least("max_len", max_len, 1)
     if max_len > model.config.max_len:
         raise ValueError(f"max_len is {max_len}, more than the model's max_len = {model.config.max_len}")

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from ..support.checks import check_at_least, check_kind
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
@@ -35,6 +36,9 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, RuntimeError
     inside `using`. If this folder has a progress.json (`transformer-np start`), the verdict is recorded there.
     """
+    check_kind("name", name, str)
+    if seed is not None:
+        check_at_least("seed", seed, 0)
     verdict = verdict_on(find(name), answer, seed, TimeLimit(time_limit))
     entries = note([verdict])
     if not quiet:

@@ -52,7 +52,7 @@ class TimeLimit:
     """
 
     def __init__(self, seconds=SECONDS, ends_process=False):
-        if not seconds > 0:
+        if not isinstance(seconds, int | float) or not seconds > 0:
             raise ValueError(f"the time limit must be a number of seconds above 0, got {seconds!r}")
         self.seconds, self.ends_process, self.stopped_in = seconds, ends_process, frozenset()
 

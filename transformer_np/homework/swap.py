@@ -9,6 +9,7 @@ from functools import partial, wraps
 
 import numpy as np
 
+from ..support.checks import short
 from ..support.intercept import is_of_package, methods, namespaces, rebind
 from .judging.attempt import attempt
 from .path import all_exercises
@@ -94,6 +95,8 @@ def started_answers(answers):
     """The started answers as {name: object}, and the names of the others. answers: as for `using`"""
     exercises = all_exercises()
     if not isinstance(answers, Mapping):
+        if not hasattr(answers, "__dict__"):
+            raise TypeError(f"answers must be a module or {{name: function}}, got {short(answers)}")
         answers = answers.answers if hasattr(answers, "answers") else vars(answers)
     given = {
         name: answers[name]
@@ -101,7 +104,7 @@ def started_answers(answers):
         if callable(answers.get(name)) and answers[name] is not exercise.reference
     }
     if not given:
-        raise ValueError("there is no answer to use: none of the names is the name of an exercise")
+        raise ValueError("there is no answer to use: none is a function or class with the name of an exercise")
     left_out = tuple(name for name, answer in given.items() if not is_started(exercises[name], answer))
     return {name: answer for name, answer in given.items() if name not in left_out}, left_out
 

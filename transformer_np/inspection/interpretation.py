@@ -297,7 +297,7 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
     The gradients of the parameters stay as they are.
     """
     inputs = _one_text(inputs)
-    gradients = [parameter.grad.copy() for parameter in model.parameters()]
+    gradients = [parameter.grad.copy() for parameter in model.learned().values()]
     parts = _parts(model)
     values, slopes = {}, {}
 
@@ -305,7 +305,7 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
         model.eval(keep=True)
         with _noted(model, parts, values, slopes):
             (score,) = _score(model, inputs, target, position, backward=True)
-        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        for parameter, gradient in zip(model.learned().values(), gradients, strict=True):
             parameter.grad = gradient
         new = {name: 0.0 for name in parts}
         if other is not None:

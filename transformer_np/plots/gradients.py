@@ -19,15 +19,17 @@ def gradient_norms(model):
 
         ‖g‖ = √(Σ g²), over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
 
+    Frozen parameters have no gradient.
+
     ->  {layer: {part: norm}} in the order of the forward pass; parts are "embedding", "attention", "feed-forward",
     "norm" and "output". A tied output projection counts as part of its embedding: they are one parameter.
 
     Raises ValueError for a gradient that is not finite, RuntimeError if all are 0 because no backward pass was run.
     """
-    if not hasattr(model, "named_parameters"):
+    if not hasattr(model, "learned"):
         raise TypeError(f"model must be a module with parameters, got {type(model).__name__}")
     squares = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in model.learned().items():
         gradient = np.asarray(parameter.grad, float)
         if not np.isfinite(gradient).all():
             raise ValueError(f"the gradient of {name} is not finite, so it has no norm")

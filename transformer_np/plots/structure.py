@@ -154,7 +154,12 @@ def _block(name, blocks, layers, shape, *weights, masks, masked=False, kind=None
     parts = []
     for i, layer in enumerate(layers, 1):
         module, add_norm = getattr(block, layer), getattr(block, f"add_norm{i}")
-        if layer == "feed_forward":
+        if not hasattr(module, "w1" if layer == "feed_forward" else "num_heads"):  # a layer of one's own
+            kind_of = FEED if layer == "feed_forward" else ATTEND
+            hides = {} if layer == "feed_forward" else {"masks": masks.pop(0)}
+            weights = weights[1:] if hides else weights
+            box = Box(type(module).__name__, "", (module,), kind_of, **hides)
+        elif layer == "feed_forward":
             D, F = module.w1.shape
             title = "Gated feed-forward" if isinstance(module, GatedFeedForward) else "Feed-forward"
             box = Box(title, f"{D} → {F} → {D}", (module,), FEED)

@@ -1,6 +1,7 @@
 """Argument checks whose errors name the argument, the expected value and the actual one."""
 
 import sys
+from operator import attrgetter
 
 import numpy as np
 
@@ -177,9 +178,11 @@ def check_kind(name, value, kind):
 
 
 def check_has(name, value, *attributes):
-    """Raise TypeError unless the value is an object with these attributes."""
-    if not all(hasattr(value, attribute) for attribute in attributes):
-        raise TypeError(f"{name} must be an object with .{', .'.join(attributes)}; got {short(value)}")
+    """Raise TypeError unless the value is an object with these attributes, such as "config" or "config.pad_id"."""
+    try:
+        attrgetter(*attributes)(value)
+    except AttributeError:
+        raise TypeError(f"{name} must be an object with .{', .'.join(attributes)}; got {short(value)}") from None
 
 
 def as_list(name, values, what):

@@ -1,7 +1,7 @@
 """Checkpoints: one safetensors file with the tensors by name and a JSON header. Nothing is ever unpickled."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from zlib import crc32
 
@@ -83,8 +83,9 @@ def _header_of(path, metadata):
 
 
 def model_header(model):
-    """The entries of a checkpoint's header about its model: the class and the configuration."""
-    return {"model": type(model).__name__, "config": asdict(model.config)}
+    """The entries of a checkpoint's header about its model: the class and the configuration, if it has one."""
+    config = getattr(model, "config", None)
+    return {"model": type(model).__name__, "config": asdict(config) if is_dataclass(config) else None}
 
 
 def model_tensors(model):
@@ -93,9 +94,16 @@ def model_tensors(model):
 
 
 def save_model(path, model):
-    """Write the configuration and the weights of a model to a file for `load_model`; errors as in save_checkpoint."""
+    """Write the configuration and all weights of a model, frozen ones too, to a file for `load_model`.
+
+    Raises TypeError for a model of your own, which `load_model` could not make; otherwise as save_checkpoint.
+    """
     check_kind("model", model, Module)
-    save_checkpoint(path, model_tensors(model), model_header(model))
+    if getattr(models, type(model).__name__, None) is not type(model):
+        own = "save_checkpoint(path, model.state_dict(), {}), model.load_state_dict(load_checkpoint(path)[0])"
+        raise TypeError(f"model must be one of this package, got {type(model).__name__}; for your own: {own}")
+    tensors = {f"model.{name}": parameter.data for name, parameter in model.named_parameters()}
+    save_checkpoint(path, tensors, model_header(model))
 
 
 def load_model(path):

@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import MOST, check_at_least, check_kind, check_number
+from ..support.checks import MOST, check_at_least, check_has, check_kind, check_number
 
 
 class Objective:
@@ -60,6 +60,7 @@ class TeacherForcing(Objective):
 
     def __init__(self, model, label_smoothing=0.0):
         check_kind("model", model, Module)
+        check_has("model", model, "config.pad_id")
         super().__init__(model, model.config.pad_id, label_smoothing)
 
     def logits(self, batch):

@@ -92,6 +92,10 @@ class Optimizer:
         if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
             how = "after the optimizer was made (astype, another optimizer)"
             raise RuntimeError(f"a parameter was replaced {how}: make a new one")
+        if any(p.frozen for p in self.parameters):
+            raise RuntimeError(
+                "a parameter was frozen after the optimizer was made, and would still move: make a new one"
+            )
 
     def zero_grad(self):
         self.grad[...] = 0
@@ -244,12 +248,12 @@ def is_matrix(parameter):
 
 
 def clip_grad_norm(parameters, max_norm):
-    """Scale all gradients together, in place, so that their norm √(Σ g²), over all parameters, is at most
-    max_norm (Pascanu et al. 2013).
+    """Scale all gradients together, in place, so that their norm √(Σ g²), over all parameters that are not frozen, is
+    at most max_norm (Pascanu et al. 2013).
 
     ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """
-    return clip_arrays([p.grad for p in as_parameters(parameters)], max_norm)
+    return clip_arrays([p.grad for p in as_parameters(parameters) if not p.frozen], max_norm)
 
 
 def clip_arrays(gradients, max_norm, total=None):

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
+from ..support.checks import check_has
 from .team import Team
 
 
@@ -23,6 +24,8 @@ class Share:
         self._at_once = None if hasattr(objective, "state_dict") else tokens_at_once
         self._cuts = self.team.size > 1 or self._at_once is not None
         self._draws = []
+        if self._cuts:
+            check_has("objective", objective, "count")
 
     @contextmanager
     def taken(self, batches, step):

@@ -95,7 +95,9 @@ class State:
         """
         tensors, header = load_checkpoint(path)
         own = model_header(self.model)
-        if isinstance(header.get("config"), dict):  # a field that is newer than the checkpoint has its default
+        if own["config"] and isinstance(
+            header.get("config"), dict
+        ):  # a field that is newer than the checkpoint has its default
             config = {f.name: f.default for f in fields(self.model.config) if f.default is not MISSING}
             header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
@@ -158,7 +160,7 @@ def _differences(header, own):
     if header.get("model") != own["model"]:
         return f"a {header.get('model')}, not a {own['model']}"
     theirs = header.get("config")
-    if not isinstance(theirs, dict):
+    if not own["config"] or not isinstance(theirs, dict):
         return f"its configuration is {short(theirs)}"
     return ", ".join(
         f"{name} {short(theirs.get(name))}, not {value!r}"

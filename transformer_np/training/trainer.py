@@ -1,14 +1,16 @@
 """The training loop."""
 
+import json
 import math
 import time
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from ..module import Module
-from ..support.checks import check_at_least, check_flag, check_kind, check_number, short
+from ..support.checks import check_at_least, check_flag, check_has, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
 from .choice import team_of
@@ -27,13 +29,14 @@ class Trainer:
                           checkpoint="run/checkpoint.safetensors")
         trainer.fit(batches, steps=1000, validation=list(held_out.in_order()), validate_every=200)
 
+    optimizer: an Optimizer of the model's parameters; one of your own is a subclass that defines _update(p, g, …)
     objective: .forward(batch) -> loss, number of tokens, and .backward(dloss), such as TeacherForcing. If it carries a
         state from step to step, the checkpoint includes it: .state_dict() -> {name: array}, .check_state(state),
         .load_state_dict(state)
     schedule: step, from 1 -> learning rate; without it the optimizer keeps its own
     clip_norm: the largest norm of all gradients together
     checkpoint: path of the file to save to and to resume from; it holds model, optimizer and random states. A file
-        beside it, with the ending .history, has the loss and the learning rate of every step
+        beside it, with the ending .history, has the loss and the learning rate of every step. `fit` makes the folder
     header: JSON data to store in the checkpoint
     workers: how many processes share each batch; "auto" is one per core, or one if measured steps are no faster with
         several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is. The losses are the
@@ -42,7 +45,7 @@ class Trainer:
         .state_of_rows(state, rows) and .join_states(states)
     tokens_at_once: the most tokens of a batch that a process computes at once; the gradients of such pieces are added,
         with the same result except for rounding (gradient accumulation). A large batch then needs less memory, and less
-        time if the values of a piece stay in the cache. The batch must be a dataclass of arrays, as for several workers
+        time if the values of a piece stay in the cache. Batch and objective must be as for several workers
     keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
         best weights, `resume` continues from the last weights
 
@@ -56,8 +59,12 @@ class Trainer:
         keep_best=False, tokens_at_once=None,
     ):  # fmt: skip
         check_kind("model", model, Module)
-        if not callable(getattr(optimizer, "step", None)):  # a student's own Adam has no base class
-            raise TypeError(f"optimizer must be an optimizer such as Adam, got {short(optimizer)}")
+        if not all(
+            hasattr(optimizer, name) for name in ("parameters", "data", "grad", "step")
+        ):  # `using` swaps classes
+            own = "one of your own is a subclass of training.Optimizer"
+            raise TypeError(f"optimizer must be an Optimizer such as Adam, got {short(optimizer)}; {own}")
+        check_has("objective", objective, "forward", "backward")
         if schedule is not None and not callable(schedule):
             raise TypeError(f"schedule must be a function from a step to a learning rate, got {short(schedule)}")
         if clip_norm is not None:
@@ -65,6 +72,7 @@ class Trainer:
         check_flag("keep_best", keep_best)
         if tokens_at_once is not None:
             check_at_least("tokens_at_once", tokens_at_once, 1)
+        json.dumps(header)  # raises here, not after the training
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.state = State(model, optimizer, objective, keep_best, header or {})
@@ -90,6 +98,7 @@ class Trainer:
     ):  # fmt: skip
         """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
+        batches: .batch(number) -> the batch of that step
         validation: batches to measure the loss on, every `validate_every` steps and at the end
         sample: batches to measure the loss on before the end; default: all of `validation`. The best weights are those
             with the lowest loss on the sample
@@ -105,6 +114,15 @@ class Trainer:
 
         ->  the History
         """
+        check_has("batches", batches, "batch")
+        check_at_least("steps", steps, 0)
+        for name, every in (("validate_every", validate_every), ("checkpoint_every", checkpoint_every)):
+            check_at_least(name, every or 0, 0)
+        validation, sample = (data and list(data) for data in (validation, sample))  # they are read more than once
+        if not {id(p) for p in self.optimizer.parameters} & {id(p) for p in self.model.parameters()}:
+            raise ValueError("optimizer has no parameter of this model, which would learn nothing: make a new one")
+        if self.checkpoint:
+            Path(self.checkpoint).parent.mkdir(parents=True, exist_ok=True)
         self.interrupted = self._stop = False
         self.model.train()
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # divergence raises TrainingError instead
@@ -202,6 +220,8 @@ class Trainer:
 
     def resume(self):
         """Continue from the checkpoint: see State.load."""
+        if self.checkpoint is None:
+            raise ValueError("there is nothing to resume from: pass checkpoint=… to the Trainer")
         self.state.load(self.checkpoint)
 
     # --- several processes ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The judging of answers to an exercise of our own: outcomes, mistakes together, crashes, what must not be named."""
 
+import builtins
 import math
 import sys
 from dataclasses import replace
@@ -556,3 +557,42 @@ def test_no_array_is_too_strange_to_be_judged(strange):
     assert found.outcome in ("wrong shape", "wrong value")
     assert len(found.message.splitlines()) > 1
     assert verdict(with_total(total=strange)).outcome in ("wrong shape", "wrong gradient")
+
+
+def test_names_that_the_file_defines_below_the_check(tmp_path):
+    """A script checks an answer before the next one is defined, and a name of its file may be None or gone."""
+    lines = ("def relu(x):", "    return x * (x > 0)", "", "verdict = check('relu', relu, quiet=True)")
+    file, code = tmp_path / "script.py", "\n".join([*lines, "def gelu(x):", "    return x", ""])
+    file.write_text(code, encoding="utf-8")
+    for gelu in ({}, {"gelu": None}, {"gelu": 3}):
+        names = {"check": check, **gelu}
+        exec(compile(code, str(file), "exec"), names)
+        assert names["verdict"].passed, names["verdict"].message
+
+
+@pytest.mark.parametrize(
+    "wrong, error, message",
+    [
+        ({"name": print}, TypeError, "name must be a str"),
+        ({"seed": "a"}, TypeError, "seed must be a whole number"),
+        ({"time_limit": None}, ValueError, "the time limit must be"),
+    ],
+)
+def test_what_check_refuses(wrong, error, message):
+    with pytest.raises(error, match=message):
+        check(**{"name": "relu", "answer": F.relu} | wrong)
+
+
+class Uncopied:
+    def __deepcopy__(self, memo):
+        raise RecursionError("a shell, a figure or an open file has no copy")
+
+
+def test_a_notebook_holds_what_has_no_copy(tmp_path, monkeypatch):
+    """IPython puts its shell among Python's own names, and a list of the student may hold an open file."""
+    monkeypatch.setattr(builtins, "display", Uncopied(), raising=False)
+    file, code = tmp_path / "cell.py", "def tanh_backward(dy, y):\n    return dy * (1 + y * y)\n"
+    file.write_text(code, encoding="utf-8")
+    names = {"kept": [Uncopied()], "Out": {1: Uncopied()}}
+    exec(compile(code, str(file), "exec"), names)
+    assert "One change in line 2 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message

@@ -47,6 +47,9 @@ def without_huge_arrays(cases):
         np.arange = arange
 
 
+OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
+
+
 class Family:
     """An answer and its private helpers: the functions and classes of its file that it calls and that are no exercises
     of their own. A call of another exercise is one expression, whatever is in it: it is judged on its own.
@@ -63,10 +66,9 @@ class Family:
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: SAFE.get(value, value) if callable(value)
-            else copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else _copied(value)
             for name, value in function.__globals__.items()
-        }  # fmt: skip
+        }
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
@@ -227,12 +229,20 @@ def _function(function, codes, space, cell=None):
     return again
 
 
+def _copied(value):
+    """A copy of a container; itself if it holds something that has none, such as an open file or a figure."""
+    try:
+        return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
+    except Exception:
+        return value
+
+
 def _function_of(thing):
     """A function itself, or the first method of a class; None of anything else, and of a closure, which cannot be made
     again."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
     first = next((member for member in members if isinstance(member, FunctionType)), None)
-    return None if first and first is thing and first.__code__.co_freevars else first
+    return None if first is None or (first is thing and first.__code__.co_freevars) else first
 
 
 def _definitions(text, file):

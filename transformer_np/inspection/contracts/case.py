@@ -68,7 +68,7 @@ class Case:
         """Forward and backward of a copy  ->  [output, gradients of inputs, gradients of parameters]"""
         output = self.forward(module)
         gradients = self.backward(module, self.dout(output))
-        return [output, *gradients, *(p.grad.copy() for p in module.parameters())]
+        return [output, *gradients, *(p.grad.copy() for p in module.learned().values())]
 
 
 def is_float(x):

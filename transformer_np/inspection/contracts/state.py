@@ -160,14 +160,14 @@ def copied_with_its_optimizer(case, way, duplicate):
     from ...training import SGD
 
     module = case.random()
-    if not module.parameters():
+    if not module.learned():
         return
-    module, optimizer = duplicate((module, SGD(module.parameters(), lr=1.0)))
+    module, optimizer = duplicate((module, SGD(module.learned().values(), lr=1.0)))
     before = module.state_dict()
-    for parameter in module.parameters():
+    for parameter in module.learned().values():
         parameter.grad = 1
     optimizer.step()
-    still = [name for name, values in module.state_dict().items() if same(values, before[name])]
+    still = [name for name, parameter in module.learned().items() if same(parameter.data, before[name])]
     if still:
         yield f"a copy by {way} of layer and optimizer together does not learn: a step leaves {still[0]} as it was."
 
@@ -231,7 +231,7 @@ def a_wrong_dout_is_refused(case):
 
 
 def has_gradient(module):
-    return any(parameter.grad.any() for parameter in module.parameters())
+    return any(parameter.grad.any() for parameter in module.learned().values())
 
 
 def said(error):
