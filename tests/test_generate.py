@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from transformer_np.decoding import generate, sampling_distribution
+from transformer_np.decoding import generate, generate_steps, sampling_distribution
 from transformer_np.models import GPT, GPTConfig
 
 V, L = 13, 7
@@ -133,6 +133,14 @@ def test_a_row_that_has_stopped_is_padded(model):
         end = places[0] if len(places) else len(text)
         assert np.array_equal(row[:end], text[: len(row)][:end]) and (row[end:] == 1).all()
     assert (found[0, 5:] == 1).all()
+
+
+def test_room_grows_with_the_text(model, monkeypatch):
+    expected = generate(model, [[3, 12, 3], [5]], 9, rng=2, pad_id=1, stop_ids=[4])
+    monkeypatch.setattr("transformer_np.decoding.sampling.ROOM", 1)
+    assert np.array_equal(generate(model, [[3, 12, 3], [5]], 9, rng=2, pad_id=1, stop_ids=[4]), expected)
+    prompt, first, *_ = itertools.islice(generate_steps(model, PROMPT, 10**7), 2)
+    assert len(prompt.base[0]) < 10 and first.shape == (2, 4)
 
 
 def test_all_rows_stopped_is_the_end(model):

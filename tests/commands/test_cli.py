@@ -362,13 +362,22 @@ def test_beam_search(capsys):
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
         ("attention Ana --layers 1-1 -o a.png", b"\x89PNG"),
         ("contributions Ana --model run --other Ana -o a.png", b"\x89PNG"),
-        ("attribution Ana --model run --after Ana --patch Bia -o a.svg", b"<?xml"),
+        ("attribution Ana --model run --after Ana --patch Maria -o a.svg", b"<?xml"),
     ],
 )  # fmt: skip
 def test_pictures(capsys, here, arguments, beginning):
     name = arguments.split()[-1]
     assert call(capsys, "plot", *arguments.split()) == (0, f"{name}\n", "")
     assert (here / name).read_bytes().startswith(beginning)
+
+
+@pytest.mark.usefixtures("run", "here")
+@pytest.mark.parametrize(
+    "picture", ["attribution Zork_Ana --patch Ana_Zork --no-measure", "contributions Ana --after Zork"]
+)
+def test_pictures_name_unseen_words(capsys, picture):
+    err = call(capsys, "plot", *picture.split(), "--model", "run", "-o", "a.png")[2]
+    assert "the model does not know: " in err and "zork" in err.lower()
 
 
 @pytest.mark.parametrize("is_shown", [True, False])

@@ -19,6 +19,7 @@ from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
 from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises, checking, load, magics
+from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.stubs import stub, stub_file
@@ -228,6 +229,15 @@ def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
     verdicts = [checks.of(name).verdict for name in ("relu", "softmax", "gelu")]
     assert [verdict.outcome for verdict in verdicts] == ["not started", "crashed", "not started"]
     assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
+
+
+def test_the_lines_of_code_that_is_no_python(tmp_path):
+    """A parenthesis may begin one, and so may a blank that Python does not know: each is read once."""
+    lines = "    y = x  # a comment of some length\n" * 40
+    text = (
+        f"def relu(\n    x,\n):\n\u00a0   y = x\n{lines}    raise NotImplementedError\n\ndef gelu(x):\n\u3000return x\n"
+    )
+    assert survey({"homework.py": text.encode()}).begun == {"gelu": ["homework.py"]}
 
 
 def test_what_brings_no_answer_is_not_executed(tmp_path):

@@ -21,7 +21,7 @@ from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
-from transformer_np.homework.deadline import Deadline, local
+from transformer_np.homework.deadline import Deadline, local, shown
 from transformer_np.homework.handin import without_outputs
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
@@ -57,6 +57,23 @@ def test_the_code_of_a_notebook():
     )
     assert first.splitlines()[0] == "x = 1"
     assert all(line.startswith("get_ipython().") for line in (*first.splitlines()[1:], *second.splitlines()))
+
+
+@pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])
+def test_a_second_definition_in_a_cell_is_one_as_in_a_file(tmp_path, second):
+    hand_in(tmp_path / "in", {"ada": f"{SOFTMAX}\n{second}\n{BACKWARD}"})
+    (tmp_path / "in" / "ben.ipynb").write_text(notebook(("code", f"{SOFTMAX}\n{second}\n{BACKWARD}")))
+    assert {grade.points(parse_course(TWO)) for grade in grade(tmp_path).values()} == {2}
+
+
+@pytest.mark.parametrize("magic", ["%run softly.py", "%run -i ./sub/softly"])
+def test_a_file_that_a_notebook_runs_answers(tmp_path, magic):
+    ada = tmp_path / "in" / "ada"
+    ada.mkdir(parents=True)
+    hand_in(ada / "sub" if "sub" in magic else ada, {"softly": SOFTMAX})
+    (ada / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
+    assert grade(tmp_path)["ada"].points(parse_course(TWO)) == 2
+    assert not grade(tmp_path)["ada"].not_loaded
 
 
 def test_tests_of_nbgrader_are_not_the_students_code():
@@ -223,6 +240,7 @@ def test_letters_and_accents_may_be_apart(tmp_path):
     [
         ("", "line 1: there is no column id"), ("name\nada\n", "line 1: there is no column id"),
         ("id\n", "names nobody"), ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
+        ("id,name\nada,A\nada,\nada,B\n", "line 4: another line says something else on ada, name"),
         ("id,submitted\nada,Friday\n", "line 2: submitted must be a time such as 2026-06-12T11:58, got 'Friday'"),
         ("id,submitted\nada,9999-12-31T23:00Z\n", "line 2: submitted must be a time"),
         ("id,deadline\nada,0001-01-01T00:00Z\n", "line 2: deadline must be a time"),
@@ -361,6 +379,12 @@ def test_everyone_on_the_roster_has_a_row(tmp_path):
     for name in rows:
         for ending in ("md", "html"):
             assert (tmp_path / "g_reports" / f"{name}.{ending}").exists()
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
+    grading = Grading(
+        tmp_path / "in", tmp_path / "g.csv", parse_course(TWO), roster=tmp_path / "roster.csv", trust=True
+    )
+    grading.run()
+    assert grading.remarks == [f"{tmp_path / 'g_reports'} keeps earlier pages of these, who have no row now: ben"]
 
 
 # --- attempts and the deadline ---------------------------------------------------------------------------------------
@@ -419,6 +443,10 @@ def test_what_a_teacher_gives_by_hand(tmp_path):
     for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 | ", "points corrected by the teacher"):
         assert text in (tmp_path / "g_reports" / "ada.md").read_text()
     assert ada.factor == 0.9
+
+
+def test_what_is_a_second_late_does_not_look_in_time():
+    assert [shown(DUE + timedelta(seconds=s)) for s in (0, 1)] == ["2026-06-12 12:00", "2026-06-12 12:00:01"]
 
 
 def test_a_deadline_alone_costs_nothing():

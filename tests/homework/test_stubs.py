@@ -180,3 +180,6 @@ def test_a_stub_comes_back(tmp_path, capsys, broken):
     assert "has no gelu at its top level" in capsys.readouterr().err
     assert cli.main(["homework", "start", str(tmp_path / "none.py"), "--reset", "gelu"]) == 2
     assert "error: there is no file" in capsys.readouterr().err
+    (tmp_path / "homework.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    assert cli.main(["homework", "start", str(tmp_path / "homework.ipynb"), "--reset", "gelu"]) == 2
+    assert "is a notebook, and --reset only rewrites .py files" in capsys.readouterr().err

@@ -162,7 +162,7 @@ def test_another_folder_is_noticed(here):
     with pytest.raises(ValueError, match=r"is not the model that .* was fine-tuned from"):
         Classifier.load("run")
     (here / "bert").rename(here / "gone")
-    with pytest.raises(FileNotFoundError, match="needs the pretrained folder it was fine-tuned from"):
+    with pytest.raises(FileNotFoundError, match=r"needs the pretrained folder .* if it was moved, move it back"):
         Classifier.load("run")
 
 
@@ -196,6 +196,11 @@ def test_options_that_do_not_fit(here, kind, options, message):
             train_classifier(**{"pretrained": None, **options})
         else:
             train_gpt(options.pop("pretrained"), **options)
+
+
+def test_a_small_context_is_the_default_block_size(here):
+    train_gpt("gpt", block_size=None)
+    assert TextGenerator.load("run").context == 16
 
 
 # --- from the command line -------------------------------------------------------------------------------------------

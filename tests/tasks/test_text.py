@@ -130,7 +130,7 @@ def test_norms_and_biases_are_not_decayed(here):
 
 def test_the_defaults_are_nanogpts_but_for_the_optimizer():
     options = asdict(GPTOptions())
-    expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": 64, "batch_size": 12, "steps": 2000}
+    expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": None, "batch_size": 12, "steps": 2000}
     expected |= {"dropout": 0, "optimizer": "muon", "warmup": 50, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
     assert options.items() >= {**expected, "weight_decay": 0.1, "tokens": "char", "head": "tied", "bias": "no"}.items()
     for width, lr in ((128, 2e-3), (512, 1e-3)):  # with the root of the width

@@ -150,6 +150,10 @@ def _reset(args):
 
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
     check_is_file(file)
+    if file.suffix.lower() == ".ipynb":
+        raise ValueError(
+            f"{file} is a notebook, and --reset only rewrites .py files: copy the cell from a new notebook"
+        )
     with course_of(args, file):
         name = find(args.reset).name
         text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))

@@ -191,14 +191,16 @@ class Roster:
         """{id: Person} without attempts, in order. What several lines say of one person must agree."""
         persons = {}
         for row in self.rows:
-            person = persons.setdefault(row["id"], Person(row["id"], row["name"]))
-            said = {"deadline": row["deadline"]} | {key: cell for key, cell in row.items() if isinstance(key, tuple)}
+            person = persons.setdefault(row["id"], Person(row["id"]))
+            said = {"name": row["name"], "deadline": row["deadline"]} | {
+                key: cell for key, cell in row.items() if isinstance(key, tuple)
+            }
             for key, value in said.items():
                 kind, name = key if isinstance(key, tuple) else ("", key)
                 kept = {"": vars(person), CORRECTED: person.corrected, WRITTEN: person.written}[kind]
                 if value in (None, ""):
                     continue
-                if kept.get(name) not in (None, value):
+                if kept.get(name) not in (None, "", value):
                     self._fail(row["line"], f"another line says something else on {row['id']}, {name}")
                 kept[name] = value
         return persons

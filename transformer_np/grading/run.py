@@ -201,6 +201,11 @@ class Grading:
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
             self._write(f"{path}.html", html := page(grade, self.rubric, run))
             pages |= {record.entry: html for record, _ in person.attempts}
+        written = {report_name(grade.student) for grade in chosen}
+        known = sorted(page.stem for page in self.reports.glob("*.md") if page.with_suffix(".html").exists())
+        if left := [name for name in known if name not in written]:
+            names = ", ".join(left[:10]) + (", …" if len(left) > 10 else "")
+            self.remarks.append(f"{self.reports} keeps earlier pages of these, who have no row now: {names}")
         if zipped := moodle_zip(pages):
             self.moodle = self.reports / MOODLE_ZIP
             self._write(self.moodle, zipped)

@@ -30,7 +30,7 @@ def _piece(cell=None, code=None, lines=None, own=(), course=False):
     cell: its number, None in a file; code: None for the whole file as it is; lines: {name of an exercise: line of its
     definition}; own: names that it defines as the course's notebook does; course: whether all of it is the course's
     """
-    return {"cell": cell, "code": code, "lines": lines or {}, "own": list(own), "course": course}
+    return {"cell": cell, "code": code, "lines": lines or {}, "own": sorted(own), "course": course}
 
 
 @dataclass
@@ -136,20 +136,23 @@ class _File:
             return
         self._take(found, None)
         self._take_elsewhere(tree, None)
+        parts = self._cut(text, found)
+        self.pieces = [_piece(None, code if parts[1:] else whole, self._lines(here)) for code, here in parts]
+
+    @staticmethod
+    def _cut(text, found):
+        """[(code, its bindings)]: a text, cut before each further definition of the same exercise."""
         cuts, seen = [], set()
         for name, _, top in found:
             if name in all_exercises() and name in seen and first_line(top) not in cuts:
                 cuts.append(first_line(top))
                 seen = set()
             seen.add(name)
-        if not cuts:
-            self.pieces = [_piece(None, whole, self._lines(found))]
-            return
-        lines = io.StringIO(text).readlines()
+        lines, parts = io.StringIO(text).readlines(), []
         for begin, end in zip([1, *cuts], [*cuts, len(lines) + 1], strict=True):
-            code = "\n" * (begin - 1) + "".join(lines[begin - 1 : end - 1])
             here = [one for one in found if begin <= first_line(one[2]) < end]
-            self.pieces.append(_piece(None, code, self._lines(here)))
+            parts.append(("\n" * (begin - 1) + "".join(lines[begin - 1 : end - 1]), here))
+        return parts
 
     @staticmethod
     def _lines(found):
@@ -189,8 +192,8 @@ class _File:
         found = list(re.finditer(heads, text, re.MULTILINE))
         for one in found:
             name = one[1] or one[2]
-            body = re.match(r".*\n?(?:(?:[ \t)].*)?\n?)*?(?=^\S|\Z)", text[one.start() :], re.MULTILINE)
-            body = re.sub(r'""".*?"""', "", body[0] if body else "", flags=re.DOTALL)
+            body = re.match(r".*(?:\n(?![^\s)]).*)*", text[one.start() :])[0]
+            body = re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
             if name in all_exercises() and "raise NotImplementedError" not in body:
                 self.begun[name] = cell
 
@@ -235,8 +238,10 @@ class _Notebook(_File):
             code = self._only(code, tree, needed)
         self._take(others, number)
         self._take_elsewhere(tree, number)
-        own_names = tuple(name for name in own if name in all_exercises() and name not in {n for n, _, _ in others})
-        self.pieces.append(_piece(number, code, self._lines(others), own_names))
+        for part, here in self._cut(code, found):
+            lines = self._lines([one for one in here if one[0] not in own])
+            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here} - lines.keys()
+            self.pieces.append(_piece(number, part, lines, own_names))
 
     def _only(self, code, tree, needed):
         """The code of a cell without the statements that compute what no answer needs."""

@@ -53,4 +53,5 @@ def possible(time):
 
 
 def shown(time):
-    return f"{time:%Y-%m-%d %H:%M}"
+    """A time to the minute, and to the second if it is not a whole minute: one second can cost a day."""
+    return f"{time:%Y-%m-%d %H:%M}" + (f":{time:%S}" if time.second or time.microsecond else "")

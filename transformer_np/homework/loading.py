@@ -51,10 +51,15 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         defined = [n for n in names if n in vars(module)]
         last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
         return module, last, None
-    space, found, first, flags = vars(module), {}, None, 0
+    space, found, first, flags, texts = vars(module), {}, None, 0, {}
     space.update(found_by(in_notebook))
     for piece in pieces:
         before, error = {n: space.get(n, space) for n in names}, None
+        if (cell := piece["cell"]) is not None:
+            known = texts.get(cell, "")  # a later piece of a cell has empty lines in place of the earlier ones
+            texts[cell] = text = known + piece["code"][known.count("\n") :]
+            title = f"{path}, cell {cell}"
+            linecache.cache[title] = (len(text), None, text.splitlines(True), title)  # for the lines of a traceback
         try:
             more, absent = _run(piece, path, space, flags, names, in_notebook)
             flags, first = flags | more, first or absent
@@ -107,7 +112,6 @@ def _run(piece, path, space, flags, names, in_notebook):
             code = file.read()
     if piece["cell"] is not None:
         title = f"{path}, cell {piece['cell']}"
-        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if in_notebook else 0
     tree = compile(code, title, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     absent = [node for node in tree.body if _is_absent(node)]

@@ -5,6 +5,9 @@ import warnings
 from functools import cache
 
 _RUN_BY = ("time", "capture", "prun")  # magics whose cell is Python of the notebook itself
+_RUN = re.compile(
+    r"^get_ipython\(\)\.run_line_magic\('run', '(?:-\w )*(?:\./)?((?:[A-Za-z_]\w*/)*[A-Za-z_]\w*)(?:\.py)?'\)$", re.M
+)
 
 
 class NeedsIPython(ValueError):
@@ -17,7 +20,8 @@ class NeedsIPython(ValueError):
 
 def as_python(text):
     """(Python code, text that is no code of the notebook's) of a cell: IPython's own transformer decides what is a
-    magic or a shell command, and makes a call of `get_ipython()` of it. Raises NeedsIPython."""
+    magic or a shell command, and makes a call of `get_ipython()` of it. `%run file.py` gives the notebook the names of
+    that file, as an import does. Raises NeedsIPython."""
     manager = _transformers()
     blank = len(text) - len(text.lstrip("\r\n"))
     before, body = "\n" * text[:blank].count("\n"), text[blank:]
@@ -33,6 +37,7 @@ def as_python(text):
             code = manager.transform_cell(body if body.endswith("\n") else f"{body}\n")
         except (SyntaxError, ValueError, IndexError, RecursionError):  # it is shown when the cell is executed
             code = body
+    code = _RUN.sub(lambda found: f"from {found[1].replace('/', '.')} import *", code)
     return before + code, rest if magic else ""
 
 

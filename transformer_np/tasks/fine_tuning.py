@@ -171,7 +171,10 @@ def load(path):
         with blank():
             model = cls(config)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"{path} needs the pretrained folder it was fine-tuned from: {error}") from None
+        moved = "if it was moved, move it back or put a link there"
+        raise FileNotFoundError(
+            f"{path} needs the pretrained folder it was fine-tuned from: {error}; {moved}"
+        ) from None
     model.load_state_dict({n: own[n].data for n in dict(model.named_parameters()) if n in own}, strict=False)
     if base["lora"] is not None:
         add_lora(model, base["lora"], 0, min(int(name.split(".")[1]) for name in learned if ".lora_" in name))

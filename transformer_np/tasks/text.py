@@ -23,6 +23,7 @@ from .trained import Trained, mean_loss, with_perplexity
 
 PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
 OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
+BLOCK = 64  # tokens
 LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
 
 
@@ -36,7 +37,10 @@ class GPTOptions(TaskOptions):
     lora: int | None = fine_tuning.lora()
     tokens: str = flag.option("char", "the unit of text", choices=CHAR_OR_BPE)
     vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
-    block_size: int = flag.option(64, "context in tokens: how much the model sees at once")
+    block_size: int | None = flag.option(
+        None,
+        f"context in tokens: how much the model sees at once (default: {BLOCK}; with --pretrained at most its own)",
+    )
     batch_size: int = flag.option(12, "blocks per step")
     steps: int = flag.option(2000, "training steps; the learning rate falls until the last one")
     layers: int = flag.option(4, "blocks of the model")
@@ -195,9 +199,10 @@ class GPTTask(Task):
         tokenizer = tokenizers["tokenizer"]
         plain = fine_tuning.without_special_tokens(tokenizer)
         train, validation = (encode_text(plain, part) for part in (split.train, split.validation))
-        batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
-        held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
         model, learned, header = self._model(options, tokenizer)
+        block = options.block_size or min(BLOCK, model.config.max_len)
+        batches = data.TextBatches(train, block, options.batch_size, seed=options.seed)
+        held_out = data.validation_batches(validation, block, VALIDATION_TOKENS // block or 1)
         betas, decay = (options.beta1, options.beta2), options.weight_decay
         adamw = partial(AdamW, betas=betas, weight_decay=decay, decays=is_matrix)
         if options.pretrained is not None:
@@ -216,10 +221,10 @@ class GPTTask(Task):
         """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
         if options.pretrained is None:
             tied, bias = options.head == "tied", options.bias == "yes"
-            own = {"max_len": options.block_size, "tie_embeddings": tied, "bias": bias}
+            own = {"max_len": options.block_size or BLOCK, "tie_embeddings": tied, "bias": bias}
             return GPT(GPTConfig(len(tokenizer), **own, **sizes(options))), "", {}
         model = fine_tuning.start(options, DecoderOnly)
-        if options.block_size > model.config.max_len:
+        if (options.block_size or 0) > model.config.max_len:
             sees = f"the model in {options.pretrained} sees {model.config.max_len}"
             raise ValueError(f"block_size is {options.block_size}, but {sees}")
         return model, fine_tuning.note(model, options), fine_tuning.header(model, options)

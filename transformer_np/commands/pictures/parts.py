@@ -1,8 +1,9 @@
 """`plot contributions` and `attribution`: which heads and feed-forward networks wrote a word."""
 
 from functools import partial
+from operator import attrgetter
 
-from .. import quoted, say_left_out
+from .. import Unseen, quoted, say_left_out, say_words
 from . import flag, model, picture
 
 QUESTION = (
@@ -67,6 +68,7 @@ class _Question:
         from ...support.checks import short
 
         self._answer, self._labels, self._mask, self.text, self.position = None, None, None, short(args.text), -1
+        self._tell_unseen = lambda text: None  # of a pretrained model no training texts are known
         found = self._run(args) if args.pretrained is None else self._pretrained(args)
         self.model, self._tokenizer, self._read = found
         if args.after is not None:
@@ -74,7 +76,10 @@ class _Question:
                 raise ValueError("--after is the beginning of an answer: only a translator or a T5 writes one")
             self.text += f" → {short(args.after)}"
             self._answer = [*self._answer, *self._plain(args.after)]
+            say_words(self._tokenizer.unknown(args.after))
         inputs = self.inputs(args.text)
+        for text in filter(None, (args.text, getattr(args, "patch", None))):
+            self._tell_unseen(text)
         if self._asks_for_masked:
             self.position = self._masked(inputs[0][0], args.text)
         first = self._best(inputs) if args.target is None else self._id("--target", args.target)
@@ -91,8 +96,11 @@ class _Question:
         kinds = "gpt", "translate", "t5", "classify"
         if args.model and runs.read_run(args.model, *kinds, "mlm")["kind"] == "mlm":
             self._mask, *found = mlm.asked_for_masked(args.model)
+            self._tell_unseen = lambda text: say_words(found[1].unknown(text.replace("[MASK]", " ")))
             return found
         run = load_trained(args.model, *kinds, newest=["gpt"])
+        reads = {"translate": "src_tokenizer", "t5": "tokenizer.tokenizer"}.get(run.task.kind, "tokenizer")
+        self._tell_unseen = Unseen(run, attrgetter(reads)(run))
         if run.task.kind == "translate":
             self._answer = [BOS]
             return run.model, run.tgt_tokenizer, run.encode

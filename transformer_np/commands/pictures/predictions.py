@@ -47,6 +47,7 @@ def draw_sampling(args, plots):
 
     generator = load_trained(args.model, "gpt")
     ids, tokenizer = generator.encode(args.text)[-generator.context :], generator.tokenizer
+    Unseen(generator, tokenizer)(args.text)
     with generator.model.evaluating():
         logits = generator.model(np.array([ids]))[0, -1]  # (V,)
     return plots.sampling(logits, [tokenizer.token(i) for i in range(len(logits))])
