@@ -9,7 +9,8 @@ def opened(browser, path, make=None):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [still]})
     browser.get(path.as_uri())
     yield (make or Page)(browser)
-    assert browser.get_log("browser") == []
+    log = browser.get_log("browser")
+    assert not log, log
 
 
 def resize(browser, width, height=900):
