@@ -13,7 +13,7 @@ from transformer_np.bench import WHOLE, tasks, whole
 from transformer_np.bench.whole import Command
 from transformer_np.data.tokenizers import BOS, EOS, PAD, UNK
 from transformer_np.tasks.task import SAVE_SECONDS, VALIDATION_SHARE
-from transformer_np.tasks.text import VALIDATION_TOKENS, GPTOptions
+from transformer_np.tasks.text import BLOCK, VALIDATION_TOKENS, GPTOptions
 from transformer_np.tasks.translation import TranslationOptions
 
 SCRIPT = Path(whole.__file__).with_name("torch_train.py")
@@ -98,10 +98,10 @@ def test_the_script_has_the_settings_of_the_commands():
     o, t = GPTOptions(optimizer="adamw"), TranslationOptions(pairs="pairs.tsv")
     assert o.tokens == "char" and o.head == "tied" and o.bias == "no" and o.dropout == 0 and o.d_ff is None
     assert constants(SCRIPT) == {
-        "BLOCK": o.block_size, "BATCH": o.batch_size, "LAYERS": o.layers, "HEADS": o.heads, "D": o.d_model,
+        "BLOCK": BLOCK, "BATCH": o.batch_size, "LAYERS": o.layers, "HEADS": o.heads, "D": o.d_model,
         "LR": o.lr, "MIN_LR": o.min_lr, "WARMUP": o.warmup, "BETAS": (o.beta1, o.beta2),
         "NANOGPT_LR": 1e-3, "NANOGPT_STD": 0.02,
-        "WEIGHT_DECAY": o.weight_decay, "CLIP": o.clip, "VALIDATION_ROWS": VALIDATION_TOKENS // o.block_size,
+        "WEIGHT_DECAY": o.weight_decay, "CLIP": o.clip, "VALIDATION_ROWS": VALIDATION_TOKENS // BLOCK,
         "VALIDATION_SHARE": VALIDATION_SHARE, "SAVE_SECONDS": SAVE_SECONDS,
         "TRANSLATOR": sizes(t),
         "TRANSLATE": {"batch": t.batch_size, "lr": t.lr, "warmup": t.warmup, "smoothing": t.label_smoothing},
