@@ -233,11 +233,11 @@ def test_steps_on_the_command_line(capsys, small_runs, tmp_path, drawn):
 
 @pytest.mark.long
 def test_sampling_on_the_command_line(capsys, small_runs, tmp_path, drawn):
-    assert draw(capsys, tmp_path, "sampling", "the ca", "--model", small_runs / "gpt") == (0, "")
+    assert draw(capsys, tmp_path, "sampling", "the cat", "--model", small_runs / "gpt") == (0, "")
     ((name, (logits, words), _),) = drawn
     assert name == "sampling" and len(logits) == len(words) and {"t", "c", "s"} <= set(words)
     generator = TextGenerator.load(small_runs / "gpt")
-    np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the ca")]))[0, -1], rtol=1e-5)
+    np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the cat")]))[0, -1], rtol=1e-5)
 
 
 @pytest.mark.long

@@ -154,14 +154,14 @@ ENDS = [
     ("def disturb(): raise KeyError('spoiled')\nfit(10**9, Disturbed())", "KeyError: 'spoiled'"),
     ("def disturb(): sys.exit(3)\nfit(10**9, Disturbed())", r"process 1 left the training: sys.exit\(3\)"),
     ("def disturb(): os.kill(os.getpid(), signal.SIGKILL)\nfit(10**9, Disturbed())", None),
-    ("trainer.checkpoint = 'no/folder/file'\nfit(3)", "FileNotFoundError"),
+    ("open('file', 'a').close()\ntrainer.checkpoint = 'file/in it/file'\nfit(3)", "NotADirectoryError"),
     (
         "if trainer.leads: trainer.optimizer.steps = 4\nfit(9)",
         r"ValueError: the processes have done different numbers .* \[4, 0\]",
     ),
     ("fit(9, TextStreams(np.arange(150) % 11, 4, 1))", "ValueError: 2 workers cannot share a batch of 1 rows"),
 ]
-WHO_ENDS = ["an error", "an exit", "a kill", "no folder", "other steps", "too few rows"]
+WHO_ENDS = ["an error", "an exit", "a kill", "a file for a folder", "other steps", "too few rows"]
 
 
 @needs_mpi

@@ -122,7 +122,7 @@ class Trainer:
         validation, sample = (list(data) if isinstance(data, Iterator) else data for data in (validation, sample))
         if not {id(p) for p in self.optimizer.parameters} & {id(p) for p in self.model.parameters()}:
             raise ValueError("optimizer has no parameter of this model, which would learn nothing: make a new one")
-        if self.checkpoint:
+        if self.checkpoint and self.leads:
             Path(self.checkpoint).parent.mkdir(parents=True, exist_ok=True)
         self.interrupted = self._stop = False
         self.model.train()
