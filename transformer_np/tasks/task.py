@@ -20,12 +20,7 @@ from .fine_tuning import read_tokenizer
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
-DATA = {
-    "text",
-    "pairs",
-    "data",
-    "test",
-}  # the options with files of data: a resumed run may read the same data elsewhere
+DATA = {"text", "pairs", "data", "test"}  # the options with files of data: a resumed run may read them elsewhere
 CACHED = 1 << 18  # float32 of an array, several of which fit into the cache of a core
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line

@@ -22,6 +22,7 @@ MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _GROWING = (list, str, tuple, dict)
 OF_A_NODE = 12  # the work of compiling an edited answer
+OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
 
 
 class Endless(Exception):
@@ -45,9 +46,6 @@ def without_huge_arrays(cases):
         yield
     finally:
         np.arange = arange
-
-
-OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
 
 
 class Family:
