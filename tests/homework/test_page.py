@@ -311,11 +311,13 @@ def test_the_keyboard_alone(page):
     browser, _ = page
     run(browser, "homework.choose('relu'); homework.set(''); document.querySelector('.cm-content').focus()")
     keys = ActionChains(browser)
-    for line in ("import numpy as np", "def relu(x):", "return np.maximum(x, 0)"):
+    for line in ("import numpy as np", *40 * [""], "def relu(x):", "return np.maximum(x, 0)"):
         keys.send_keys(line, Keys.ENTER)  # the editor indents
     keys.key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
     said = "while (document.querySelector('#verdict').hidden) await new Promise((go) => setTimeout(go, 50)); "
     assert run(browser, f"{said} return document.querySelector('#said').innerText") == "relu: right."
+    seen = "const { top, bottom } = document.querySelector('#verdict').getBoundingClientRect(); "
+    assert run(browser, f"{seen} return 0 <= top && bottom <= innerHeight"), "the verdict is outside of the window"
     assert re.match(r"\d+ of 80 exercises right", browser.find_element("css selector", "#count").text)
     ActionChains(browser).send_keys(Keys.ESCAPE, Keys.TAB).perform()
     assert browser.switch_to.active_element.get_attribute("id") == "check"

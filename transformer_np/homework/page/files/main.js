@@ -133,8 +133,10 @@ function checking(now) {
   byId("check").setAttribute("aria-disabled", String(now));
 }
 
-function checkUnlessChecking() {
-  if (byId("check").getAttribute("aria-disabled") !== "true") check();
+async function checkUnlessChecking() {
+  if (byId("check").getAttribute("aria-disabled") === "true") return;
+  await check();
+  byId("verdict").scrollIntoView({ block: "nearest" }); // it may be below the window
 }
 
 function wellFormed(key, value) {
