@@ -76,6 +76,8 @@ def load_submission(path, limit):
     if submission.answers or submission.others:
         return submission
     if submission.crashes:
+        for remark in submission.survey.elsewhere.values():
+            print(f"! {remark}", file=sys.stderr)
         return None
     some = next(iter(submission.imported.items()), None)
     why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
