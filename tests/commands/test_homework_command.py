@@ -1,5 +1,6 @@
 """`transformer-np homework` as it is typed, and the loading of what a student hands in."""
 
+import json
 import re
 import signal
 import subprocess
@@ -407,6 +408,16 @@ def test_a_folder_of_files_that_import_each_other(written, here):
     assert backward.softmax is forward.softmax
     written(RIGHT, "work/more.py")
     assert [one.file for one in load(here / "work").definitions["softmax"]] == ["forward.py", "more.py"]
+
+
+def test_a_wrong_answer_in_a_cell_or_one_of_several_files_is_located(capsys, written):
+    first, second = WRONG.split("def softmax_backward")
+    cells = [first, "def softmax_backward" + second]
+    written(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}), "work/mine.ipynb")
+    assert "  the answer is in mine.ipynb, cell 2, line 1\n" in call(capsys, "check", "work", "softmax_backward")[1]
+    assert "  the answer is in cell 2, line 1\n" in call(capsys, "check", "work/mine.ipynb")[1]
+    written(WRONG)
+    assert "the answer is in" not in call(capsys, "check", "homework.py")[1]
 
 
 def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
 
 from in_a_tab import as_file
 
+from transformer_np import cli
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
 from transformer_np.grading.run import Grading
@@ -214,12 +215,15 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
 
 
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])
-def test_an_answer_that_is_no_code_is_named(tmp_path, kind):
+def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     text = "```python\ndef relu(x):\n    return x\n```" if kind == "markdown" else "def relu(x):\n    return x\n"
     cell = ("code", f"{kind}\n{text}") if kind[0] == "%" else (kind, text)
     (tmp_path / "homework.ipynb").write_text(notebook("def softmax(x):\n    return x", cell), encoding="utf-8")
     (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu"])
     assert "(homework.ipynb, cell 2): make it a code cell" in remark
+    (tmp_path / "homework.ipynb").write_text(notebook("1 / 0", cell), encoding="utf-8")
+    assert cli.main(["homework", "check", str(tmp_path / "homework.ipynb")]) == 1
+    assert f"! {remark}" in capsys.readouterr().err
 
 
 def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
@@ -237,7 +241,7 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     text = (
         f"def relu(\n    x,\n):\n\u00a0   y = x\n{lines}    raise NotImplementedError\n\ndef gelu(x):\n\u3000return x\n"
     )
-    assert survey({"homework.py": text.encode()}).begun == {"gelu": ["homework.py"]}
+    assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
 def test_what_brings_no_answer_is_not_executed(tmp_path):
@@ -253,10 +257,13 @@ def test_what_brings_no_answer_is_not_executed(tmp_path):
 
 def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
     (tmp_path / "homework.py").write_text(RELU, encoding="utf-8")
-    (tmp_path / "mine.ipynb").write_text(notebook("def relu(x):\n    return x +"), encoding="utf-8")
-    verdict = Checks(load(tmp_path, strict=False)).of("relu").verdict
+    text = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
+    (tmp_path / "mine.ipynb").write_text(text, encoding="utf-8")
+    checks = Checks(load(tmp_path, strict=False))
+    verdict = checks.of("relu").verdict
     assert verdict.outcome == "crashed"
-    assert "relu is missing because mine.ipynb has a cell that fails (SyntaxError)." in verdict.message
+    assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message
+    assert checks.remarks(["relu"]) == ["mine.ipynb has a cell that fails (AssertionError)"]
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):

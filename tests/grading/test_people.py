@@ -116,7 +116,7 @@ def test_an_old_notebook_is_read(tmp_path):
     content = {"worksheets": [{"cells": cells}], "nbformat": 3, "metadata": {"name": ""}}
     (tmp_path / "ada.ipynb").write_text(json.dumps(content))
     known = survey(read_entry(tmp_path / "ada.ipynb").files)
-    assert known.begun == {"softmax": ["ada.ipynb"]}
+    assert known.begun == {"softmax": {"ada.ipynb": 2}}
 
 
 def test_endings_in_capitals(tmp_path):
@@ -126,7 +126,7 @@ def test_endings_in_capitals(tmp_path):
     (folder / "BEN.IPYNB").write_text(notebook(("code", SOFTMAX)))
     entries = [read_entry(path) for path in find_submissions(folder)]
     assert [list(entry.files) for entry in entries] == [["BEN.ipynb"], ["SHEET.py"]]
-    assert all(survey(entry.files).begun == {"softmax": list(entry.files)} for entry in entries)
+    assert all(list(survey(entry.files).begun["softmax"]) == list(entry.files) for entry in entries)
     assert attempts_of(tmp_path, "id\nada\nben\n")["ben"] == ["BEN.IPYNB"]
 
 

@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from transformer_np import cli
+from transformer_np.functional import softmax
 from transformer_np.grading.run import Grading
 from transformer_np.grading.verify import problems
-from transformer_np.homework import all_exercises, check, load
+from transformer_np.homework import all_exercises, check, load, progress
 from transformer_np.homework.course import default_course
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import ExercisesError, exercises_in, own_exercises
@@ -223,6 +224,23 @@ def test_to_the_student_and_back(own, capsys, tmp_path, monkeypatch):
     file.write_text(file.read_text(encoding="utf-8").replace("x.max(", "abs(x).max("), encoding="utf-8")
     assert call("check", "work") == (0, "Exercises of our own\n  ✓ scaled\n\n1 of 1 exercise right.\n")
     assert "return x / np.abs(x).max(axis, keepdims=True)" in call("solution", "scaled")[1]
+
+
+def test_a_notebook_in_the_students_folder_knows_the_exercises(own, tmp_path, monkeypatch):
+    def scaled(x, axis=-1):
+        return x / x.max(axis, keepdims=True)
+
+    assert cli.main(["homework", "start", str(tmp_path / "work"), "--exercises", str(own)]) == 0
+    (tmp_path / "work" / "progress.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "work")
+    assert check("scaled", scaled, quiet=True).misconception == "without the absolute value"
+    assert check("softmax", softmax, quiet=True).passed
+    assert "Exercises of our own" in [text.get_text() for text in progress().axes[0].get_yticklabels()]
+    with exercises_in(write_new("other", tmp_path / "others").parent), pytest.raises(ValueError, match="no exercise"):
+        check("scaled", scaled, quiet=True)  # a folder that is in use stays
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="there is no exercise 'scaled'"):
+        check("scaled", scaled, quiet=True)
 
 
 @pytest.mark.long

@@ -76,6 +76,8 @@ def load_submission(path, limit):
     if submission.answers or submission.others:
         return submission
     if submission.crashes:
+        for remark in submission.survey.elsewhere.values():
+            print(f"! {remark}", file=sys.stderr)
         return None
     some = next(iter(submission.imported.items()), None)
     why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
@@ -175,7 +177,7 @@ def _check_once(args, course, name):
         print(message(standing))
         _show_remarks(checks, [name])
         if not standing.passed:
-            _show_ways_on(args, standing, checks.seed)
+            _show_ways_on(args, standing, checks)
         elif checks.submission.path.is_file():
             file = "" if str(args.file) == FILE else f" --file {quoted(args.file)}"
             print(f"  compare it with the library's code: transformer-np homework solution {name}{file}")
@@ -198,7 +200,7 @@ def _check_all(args, course, submission, checks):
     failed = [standing for standing in standings if standing.failed]
     for standing in failed if args.all else failed[:1]:
         print(f"\n{message(standing)}")
-        _show_ways_on(args, standing, checks.seed)
+        _show_ways_on(args, standing, checks)
     _show_remarks(checks, course.points)
     right = sum(standing.passed for standing in standings)
     waiting = sum(standing.not_started for standing in standings)
@@ -274,13 +276,15 @@ def message(standing):
     return wrapped(standing.verdict.message)
 
 
-def _show_ways_on(args, standing, seed):
-    """Print the commands that help after a wrong answer."""
-    file, name = args.file, standing.exercise.name
+def _show_ways_on(args, standing, checks):
+    """Print where a wrong answer is, if its lines could be those of several files or cells, and what helps."""
+    file, name, submission = args.file, standing.exercise.name, checks.submission
+    if standing.definitions and submission.path.suffix != ".py":
+        print(f"  the answer is in {submission.place(standing.definitions[0])}")
     if str(file).lower().endswith(".ipynb"):
         print(f'  check it in the notebook: from transformer_np.homework import check; check("{name}", {name})')
     if standing.failed:
-        options = f"--seed {seed}{again(args)}"
+        options = f"--seed {checks.seed}{again(args)}"
         print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} {options}")
     print(f"  get a hint: {hint_command(name, file, args)}")
 

@@ -39,7 +39,8 @@ class Survey:
 
     load: {file: its pieces}, the files that are executed, in the order in which their answers count
     skipped: {file: names that the course's own cells would have defined if they had run}
-    begun: {exercise: [file, …]} with a definition that is no stub; course: {exercise: place} of the course's own
+    begun: {exercise: {file: cell or None}} of definitions that are no stubs; course: {exercise: place} of the course's
+        own
     elsewhere: {exercise: remark} for names that nearly match and definitions where nothing finds them
     """
 
@@ -70,8 +71,8 @@ def survey(files):
         if len(files) == 1 or one.may_answer:
             found.load[name] = one.pieces
             found.skipped[name] = sorted(one.skipped)
-        for exercise in one.begun:
-            found.begun.setdefault(exercise, []).append(name)
+        for exercise, cell in one.begun.items():
+            found.begun.setdefault(exercise, {})[name] = cell
         for exercise, where in one.course.items():
             found.course.setdefault(exercise, where)
     for name, one in read.items():

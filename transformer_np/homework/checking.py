@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from ..support.checks import check_at_least, check_kind
+from .course import exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
@@ -34,17 +35,20 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     time_limit: seconds after which the answer is stopped; the verdict then shows the line that was running
 
     ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, RuntimeError
-    inside `using`. If this folder has a progress.json (`transformer-np start`), the verdict is recorded there.
+    inside `using`. If this folder has a progress.json (`transformer-np start`), the verdict is recorded there. If it
+    has a course.toml, a teacher's exercises that this names are known, too.
     """
     check_kind("name", name, str)
     if seed is not None:
         check_at_least("seed", seed, 0)
-    verdict = verdict_on(find(name), answer, seed, TimeLimit(time_limit))
-    entries = note([verdict])
-    if not quiet:
-        print(verdict.message)
-        if entries is not None:
-            print(bar(entries))
+    limit = TimeLimit(time_limit)
+    with exercises_of(limit=limit):
+        verdict = verdict_on(find(name), answer, seed, limit)
+        entries = note([verdict])
+        if not quiet:
+            print(verdict.message)
+            if entries is not None:
+                print(bar(entries))
     return verdict
 
 

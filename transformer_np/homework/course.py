@@ -17,7 +17,7 @@ from pathlib import Path
 from ..support.files import read_bytes
 from .deadline import KEYS, Deadline, possible, shown
 from .limit import SECONDS, TimeLimit
-from .path import all_exercises, chosen, exercises_in, own_exercises
+from .path import all_exercises, chosen, exercises_in, own_exercises, own_folder
 
 FILE, OWN = "course.toml", "exercises"  # the file of a course, and the copy of a teacher's exercises beside it
 
@@ -120,6 +120,18 @@ def opened(path=None, folder=None, seconds=SECONDS):
         folder = folder_in(path)
     with exercises_in(folder, TimeLimit(seconds, ends_process=True)):
         yield read_course(path) if path is not None else default_course()
+
+
+@contextmanager
+def exercises_of(folder=".", limit=None):
+    """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
+    folder is in use already. limit: a TimeLimit for each file of the teacher's"""
+    path = Path(folder) / FILE
+    if own_folder() or not path.exists():
+        yield
+        return
+    with exercises_in(folder_in(path), limit):
+        yield
 
 
 def default_course():

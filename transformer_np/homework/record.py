@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from ..support.files import read_json, write_text
+from .course import exercises_of
 from .path import all_exercises, chapters
 
 FILE = "progress.json"
@@ -73,4 +74,5 @@ def progress(folder="."):
     """A picture of the right answers in a student's folder, by chapter (`plots.progress`)."""
     from .. import plots
 
-    return plots.progress(by_chapter(read(folder)))
+    with exercises_of(folder):
+        return plots.progress(by_chapter(read(folder)))

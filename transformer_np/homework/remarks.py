@@ -8,9 +8,12 @@ def place(file, cell, line):
 
 def missing(name, known, crashes, where="the submission"):
     """(whether it is begun, a sentence) of an exercise for which no definition was found. crashes: {file: Crash}"""
-    broken = next((file for file in known.begun.get(name, ()) if file in crashes), None)
-    if broken is not None:
-        return True, f"{name} is missing because {broken} {how(broken)} ({crashes[broken].kind})."
+    for file, cell in known.begun.get(name, {}).items():
+        if file in crashes:
+            kind = crashes[file].kind  # of the first cell that failed, which may be another one
+            ran = cell and kind != "TimeoutError"  # after which no cell ran
+            why = f"{place(file, cell, None)}, fails" if ran else f"{file} {how(file)} ({kind})"
+            return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
     if name in known.course:
@@ -51,9 +54,10 @@ def failed(file, crash):
     if crash.kind == "TimeoutError":
         return f"{file} timed out while loading"
     text = " ".join(crash.text.split())[:120]
+    said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({crash.kind}: {text})"
+    return f"{file} {how(file)} ({said})"
 
 
 def how(file):

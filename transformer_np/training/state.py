@@ -83,7 +83,7 @@ class State:
         }
         header = {
             **self.header, **model_header(self.model), **(self.best.header() if self.best else {}), "step": self.step,
-            "seconds": self.history.seconds, "history": checksum,
+            "seconds": self.history.seconds, "history": checksum, "optimizer": type(self.optimizer).__name__,
             "random_states": [generator.bit_generator.state for generator in self.generators()],
         }  # fmt: skip
         save_checkpoint(path, tensors, header)
@@ -104,6 +104,9 @@ class State:
         if other := [name for name, value in self.header.items() if header.get(name, value) != value]:
             differing = f"its {' and '.join(other)} differs from the one given here"
             raise ValueError(f"{path} belongs to another run: {differing}")
+        optimizer = type(self.optimizer).__name__
+        if (was := header.get("optimizer", optimizer)) != optimizer:  # other classes have averages of the same names
+            raise ValueError(f"{path} belongs to another run: its optimizer is {was}, not {optimizer}")
         try:
             generators, states = self.generators(), header["random_states"]
             history, record = read_history(path, tensors, header)
