@@ -20,6 +20,13 @@ def call(capsys, *args):
     return code, *capsys.readouterr()
 
 
+def done(capsys, *args):
+    """The command succeeds; its stdout."""
+    code, out, err = call(capsys, *args)
+    assert code == 0, err
+    return out
+
+
 def fails(capsys, *args, code=2):
     """The command fails with this exit code and nothing on stdout; what the last line of stderr says."""
     found, out, err = call(capsys, *args)

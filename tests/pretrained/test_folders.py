@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from shared import call
+from shared import call, done, fails
 
 from transformer_np import cli
 from transformer_np.data import BOS, EOS
@@ -17,7 +17,7 @@ from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
-from transformer_np.tasks import runs
+from transformer_np.tasks import pretrained_classes, runs
 from transformer_np.tasks.mlm import MLMTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
@@ -193,8 +193,8 @@ def test_a_head_for_choices_is_no_class_of_a_text(tmp_path, capsys):
 
 def test_an_unknown_problem_is_refused_by_name(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
-    code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
-    assert code == 2 and "problem_type is 'ranking', which is not supported; supported are single_label" in err
+    message = fails(capsys, "classify", "--pretrained", folder, "a")
+    assert "problem_type is 'ranking', which is not supported; supported are single_label" in message
 
 
 def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
@@ -215,7 +215,7 @@ def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
 # --- tokens and answers ----------------------------------------------------------------------------------------------
 
 
-def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path):
+def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(token_classes=3, pooler=False), wordpiece(UNKNOWN_FIRST), 5)
     ids = [UNKNOWN_FIRST.index(token) for token in ("[CLS]", "a", "[UNK]", "bark", "##s", "[SEP]")]
     hidden, linear = plain_bert(folder, ids, [0] * 6)
@@ -225,6 +225,12 @@ def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path):
     assert [token for token, *_ in found] == ["a", "zzz", "bark", "##s"]  # an unknown piece as it was typed
     assert [label for _, label, _ in found] == [f"LABEL_{i}" for i in expected.argmax(axis=1)]
     np.testing.assert_allclose([p for *_, p in found], expected.max(axis=1), atol=1e-5)
+    ask = ("classify", "--pretrained", folder)
+    lines = done(capsys, *ask, "a zzz barks", "cat").splitlines()
+    assert lines[:4] == [f"{label} {p:.1%}  {token}" for token, label, p in found] and len(lines) == 5
+    (shown,), _ = said(capsys, *ask, "--json", "a zzz barks")
+    assert [tuple(row.values()) for row in shown["tokens"]] == found and shown["text"] == "a zzz barks"
+    assert "answers no questions" in fails(capsys, *ask, "--question", "where ?", "a dog")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -250,6 +256,22 @@ def test_answers_and_no_answer(tmp_path, capsys, seed):
     assert (answer, p) == ("" if none > spans[best] else span, pytest.approx(max(none, spans[best]), abs=1e-5))
     shown = call(capsys, "classify", "--pretrained", folder, "--question", "where ?", text)[1]
     assert shown == f"{p:6.1%}  {answer or 'no answer'}\n"
+
+
+def test_an_answer_ends_after_it_begins_and_is_short(tmp_path, capsys, monkeypatch):
+    folder = write(tmp_path / "f", bert(span_head=True, pooler=False), wordpiece())
+    classifier = PretrainedClassifier.load(folder)
+    for given, message in ((("a cat", ""), "text is empty"), (("a " * 30, "a dog"), "no room for the second in 24")):
+        with pytest.raises(ValueError, match=message):
+            classifier.answer(*given)
+    assert "needs --question" in fails(capsys, "classify", "--pretrained", folder, "a dog")
+    scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
+    scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
+    scores[0, [4, 7], 1] = 9, 8
+    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, padding, segments: scores)
+    assert classifier.answer("a cat", "dog cat not bad loud")[0] == "cat not bad"
+    monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
+    assert len(classifier.answer("a cat", "dog cat not bad loud")[0].split()) <= 2
 
 
 # --- sentences -------------------------------------------------------------------------------------------------------

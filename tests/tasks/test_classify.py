@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared import flags_of
 
 from transformer_np import cli
 from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask, _settled
@@ -120,24 +119,8 @@ def test_a_test_file(file, tmp_path):
     with pytest.raises(ValueError, match=r"the test part has labels that no training text has: '\?'"):
         train(file, tmp_path / "other", test=test)
     assert not (tmp_path / "other").exists()
-
-
-def test_options():
     with pytest.raises(ValueError, match="test needs data"):
         ClassifyOptions(test="test.tsv")
-    assert ClassifyOptions(layers=None).layers is None
-
-
-def test_a_damaged_run(learned, tmp_path):
-    folder, _ = learned
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    description = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert description["labels"] == ["+", "-", "0"]
-    for labels in (None, ["+", "-"]):
-        (tmp_path / "run.json").write_text(json.dumps({**description, "labels": labels}))
-        with pytest.raises(ValueError, match=r"run\.json is damaged: it does not name 3 labels"):
-            Classifier.load(tmp_path)
 
 
 # --- the built-in set, and the commands ------------------------------------------------------------------------------
@@ -176,14 +159,3 @@ def test_the_command(learned, capsys, monkeypatch):
     assert capsys.readouterr().err == "the text is too long for the model: its last 10 tokens are ignored\n"
     assert cli.main(["classify", ""]) == 2
     assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
-
-
-def test_the_training_command(file, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--steps", "3", *flags_of(TINY)]) == 0
-    out, err = capsys.readouterr()
-    lines = out.splitlines()
-    assert [line.split()[0] for line in lines] == ["steps", "wall", "validation", "accuracy", "saved"]
-    assert re.fullmatch(r"accuracy on unseen sentences \d+\.\d%", lines[3])
-    assert "3 labels: +, -, 0" in err
-    assert (tmp_path / "runs" / "classify-1" / "run.json").exists()
