@@ -1,6 +1,5 @@
 """Pretrained folders as a whole: what each command says of each kind, beside a plain re-implementation of BERT."""
 
-import io
 import json
 import math
 import re
@@ -8,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from shared import call, done, fails
+from shared import call, done, fails, stdin
 
 from transformer_np import cli
 from transformer_np.data import BOS, EOS
@@ -144,7 +143,7 @@ def test_what_a_classifier_says(tmp_path, capsys, kind, words):
 def test_pairs_on_standard_input_and_what_is_no_pair(tmp_path, capsys, monkeypatch):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece())
     given = said(capsys, "classify", "--pretrained", folder, "--json", "--pair", "a dog", "a cat")[0]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a dog\ta cat\n")))
+    stdin(monkeypatch, b"a dog\ta cat\n")
     assert said(capsys, "classify", "--pretrained", folder, "--json", "--pair")[0] == given
     for texts, message in ((["a"], "the texts two by two, got 1"), (["a", ""], "the text is empty")):
         assert message in fails(capsys, "classify", "--pretrained", folder, "--pair", *texts)

@@ -1,13 +1,11 @@
 """What becomes of a run after training: its measures on another file, its curve, more steps, pairs of texts."""
 
-import io
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
-from shared import call, fails
+from shared import call, fails, stdin
 
 from transformer_np.tasks.bleu import bleu
 from transformer_np.tasks.classify import Classifier
@@ -210,7 +208,7 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     assert 0 <= evaluated(capsys, "pairs.tsv")["accuracy"] <= 1
     for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
         assert message in fails(capsys, "classify", "--model", "run", *words)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n")))
+    stdin(monkeypatch, b"a dog\n")
     message = fails(capsys, "classify", "--model", "run", "--pair")
     assert "two texts with a tab between them on each line; there is none in 'a dog'" in message
     (here / "test.tsv").write_text("y\tone text\nn\tanother text\n")
@@ -225,7 +223,7 @@ def test_a_text_that_cannot_be_used_does_not_end_the_others(here, capsys, monkey
     (here / "pairs.tsv").write_text("".join(f"a dog {i % 9}\tum cão {i % 9}\n" for i in range(40)))
     train(capsys, "translate", "--pairs", "pairs.tsv", "--d-ff", 8, "--max-len", 6)
     lines = b"a dog 1\n" + b"a " * 20 + b"\n" + b"x" * (2 << 20) + b"\na dog 2\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    stdin(monkeypatch, lines)
     code, out, err = call(capsys, "translate", "--model", "run")
     first, too_long, not_text, last = out.split("\n")[:4]
     assert code == 2 and (too_long, not_text) == ("", "")

@@ -1,15 +1,13 @@
 """One T5 for several tasks: its batches, its training, its runs on disk, and what it answers."""
 
-import io
 import json
 import shutil
-import sys
 
 import numpy as np
 import pytest
-from shared import call, done, fails
+from shared import call, done, fails, stdin
 
-from transformer_np import cli, data, plots
+from transformer_np import data, plots
 from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
 from transformer_np.data.tokenizers import EOS, PAD, UNK
 from transformer_np.decoding import beam_search
@@ -184,9 +182,8 @@ def test_every_batch_has_all_tasks(small, text_file):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tokens", ["bpe", "char"])
-def test_spans_of_a_text(small, text_file, tmp_path, tokens):
-    run = train(tmp_path / "run", tasks="spans", text=text_file, tokens=tokens, steps=150, lr=2e-2, warmup=5)
+def test_spans_of_a_text(small, text_file, tmp_path):
+    run = train(tmp_path / "run", tasks="spans", text=text_file, steps=150, lr=2e-2, warmup=5)
     losses = run.trainer.history.losses
     assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])
     (found,) = run.measured.items()
@@ -308,21 +305,16 @@ def test_the_command(learned, capsys, monkeypatch):
     monkeypatch.chdir(folder.parent)
     answers = TextToText.load(folder)
     texts = ["translate English to Portuguese: leo runs now", "sentiment: leo runs now", "summarize: leo runs now"]
-    assert cli.main(["t5", *texts]) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines() == [answers.answer(text) for text in texts]
+    code, out, err = call(capsys, "t5", *texts)
+    assert code == 0 and out.splitlines() == [answers.answer(text) for text in texts]
     known = "translate English to Portuguese: …, sentiment: …"
     new, seen, prefix = err.splitlines()
     assert new == "not in the training texts: summarize"
     assert seen.startswith("expect mistakes: it has seen 21 words: ")
     assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
-
-    class Stdin:
-        buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")
-
-    monkeypatch.setattr(sys, "stdin", Stdin)
-    assert cli.main(["t5", "--model", str(folder), "--beam", "2"]) == 0
-    assert capsys.readouterr().out.splitlines()[1] == ""
+    lines = b"sentiment: ana sings now\n\nsentiment: rui sleeps today"
+    stdin(monkeypatch, lines)
+    assert done(capsys, "t5", "--model", folder, "--beam", 2).splitlines()[1] == ""
     for arguments, message in (
         (["sentiment: "], "there is no text after 'sentiment:'"),
         ([""], "the text is empty"),
