@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
+from folders import UNKNOWN_FIRST, USUAL, bytewise, wordpiece, write
 from safetensors.numpy import load_file, save_file
 from shared import call, done, fails, stdin
 
 from transformer_np import cli
 from transformer_np.data import BOS, EOS
 from transformer_np.decoding import sampling_distribution
-from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
@@ -25,44 +25,6 @@ from transformer_np.tasks.text import TextGenerator
 from transformer_np.training import load_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
-
-WORDS = ["a", "dog", "cat", "bark", "##s", "loud", "in", "london", "where", "?", "not", "bad"]
-USUAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]
-UNKNOWN_FIRST = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", *WORDS]  # the id 0 is a token that texts have
-
-
-def wordpiece(words=USUAL):
-    made = tokenizers.Tokenizer(tokenizers.models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
-    made.normalizer = tokenizers.normalizers.BertNormalizer()
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.decoder = tokenizers.decoders.WordPiece()
-    special = [(token, words.index(token)) for token in ("[CLS]", "[SEP]")]
-    made.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=special
-    )
-    return made
-
-
-def bytewise():
-    """Tokens are bytes, written as letters; "ã" and " s" are one token."""
-    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<end>": 0, **{letter: i for i, letter in enumerate(letters, 1)}, "Ã£": 257, "Ġs": 258}
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [("Ã", "£"), ("Ġ", "s")]))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    return made
-
-
-def write(folder, model, tokenizer, seed=0, settings=None, **files):
-    """A folder with a random model, more settings in config.json, and these JSON files."""
-    randomised(model, np.random.default_rng(seed), 0.5).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = json.loads((folder / "config.json").read_text()) | (settings or {})
-    for name, data in {"config": config, **files}.items():
-        path = folder / (name.replace("__", "/") + ".json")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(data), encoding="utf-8")
-    return folder
 
 
 def bert(**config):
@@ -365,15 +327,14 @@ def small(kind):
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch):
+def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch, capsys):
     """After saving, and in a fine-tuned run and its merged folder."""
     monkeypatch.chdir(tmp_path)
     ends = {"eos_token_id": [0, 99], "pad_token_id": 7, "repetition_penalty": 1.2}
     folder = write(tmp_path / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
     load_any(folder).save_pretrained("saved")
     (tmp_path / "text.txt").write_text("one two three " * 40)
-    train = ["train", "gpt", "--text", "text.txt", "--pretrained", "f", "--steps", "1", "--block-size", "8", "-q"]
-    assert cli.main([*train, "--out", "run"]) == 0
+    done(capsys, *"train gpt --text text.txt --pretrained f --steps 1 --block-size 8 -q --out run".split())
     assert TextGenerator.load("run").end_ids == (0, 99)
     runs.merge_as_pretrained("run", "merged")
     for place in ("f", "saved", "merged"):
@@ -470,22 +431,7 @@ def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch)
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
-    train = [
-        "train",
-        "mlm",
-        "--text",
-        "text.txt",
-        "--steps",
-        "1",
-        "--layers",
-        "1",
-        "--d-model",
-        "8",
-        "--heads",
-        "2",
-        "-q",
-    ]
-    assert cli.main([*train, "--out", "run"]) == 0
+    done(capsys, *"train mlm --text text.txt --steps 1 --layers 1 --d-model 8 --heads 2 -q --out run".split())
     model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
     tokenizer = MLMTask().read("run")[2]["tokenizer"]
     ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
@@ -493,7 +439,6 @@ def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch)
     drawn = []
     monkeypatch.setattr(plots, "contributions", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     asked = ("plot", "contributions", "a [MASK] barks", "--model", "run", "--target", "loud", "-o", "a.svg")
-    capsys.readouterr()
     assert call(capsys, *asked) == call(capsys, *asked, "--other", "dog") == (0, "a.svg\n", "")
     assert drawn[0][0].total == pytest.approx(logits[loud], abs=1e-5)
     assert drawn[1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from pretrained.test_folders import USUAL, wordpiece, write
+from folders import USUAL, wordpiece, write
 from safetensors.numpy import load_file
 from shared import assert_same, call, fails
 
