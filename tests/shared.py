@@ -1,7 +1,9 @@
 """What tests in several folders import."""
 
+import io
 import os
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +22,13 @@ def call(capsys, *args):
     return code, *capsys.readouterr()
 
 
+def done(capsys, *args):
+    """The command succeeds; its stdout."""
+    code, out, err = call(capsys, *args)
+    assert code == 0, err
+    return out
+
+
 def fails(capsys, *args, code=2):
     """The command fails with this exit code and nothing on stdout; what the last line of stderr says."""
     found, out, err = call(capsys, *args)
@@ -28,6 +37,11 @@ def fails(capsys, *args, code=2):
     match = re.fullmatch(r"transformer-np.*: error: (.+)", err.splitlines()[-1])
     assert match, err
     return match[1]
+
+
+def stdin(monkeypatch, data):
+    """These bytes are what commands read where they get no text."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
 def wait_until(condition, seconds=300):

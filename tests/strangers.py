@@ -144,46 +144,28 @@ def main(folder, share, seed):
 
 def make(folder):
     """Folders of all kinds, small and random, and the commands that read them."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from folders import bytewise, wordpiece
 
     from transformer_np import cli
     from transformer_np.inspection.samples import randomised
     from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
     from transformer_np.support.files import write_text
 
-    def wordpiece():
-        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "dog", "bark", "##s", "</s>", "cat"]
-        made = Tokenizer(models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
-        made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-        made.decoder = decoders.WordPiece()
-        special = [("[CLS]", 2), ("[SEP]", 3)]
-        made.post_processor = processors.TemplateProcessing(
-            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=special
-        )
-        return made
-
-    def bytewise():
-        letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-        vocabulary = {letter: i for i, letter in enumerate(letters)}
-        made = Tokenizer(models.BPE({**vocabulary, "Ġd": 256, "Ġdo": 257}, [("Ġ", "d"), ("Ġd", "o")]))
-        made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-        return made
-
     rng = np.random.default_rng(0)
     small = {"d_model": 12, "num_heads": 3, "d_ff": 10}
     one = {"num_layers": 1, "max_len": 16}
     bert = {**small, **one, "mlm_head": False}
     kinds = {
-        "classes": (Bert(BertConfig(10, num_classes=2, **bert)), wordpiece(), ["classify", "--pretrained", "{}", TEXT]),
-        "sentences": (Bert(BertConfig(10, **bert)), wordpiece(), ["embed", "--model", "{}", TEXT]),
-        "gpt2": (GPT(GPTConfig(258, **small, **one)), bytewise(), ["generate", "--pretrained", "{}"]),
-        "llama": (Llama(LlamaConfig(258, **small, **one)), bytewise(), ["generate", "--pretrained", "{}"]),
+        "classes": (Bert(BertConfig(16, num_classes=2, **bert)), wordpiece(), ["classify", "--pretrained", "{}", TEXT]),
+        "sentences": (Bert(BertConfig(16, **bert)), wordpiece(), ["embed", "--model", "{}", TEXT]),
+        "gpt2": (GPT(GPTConfig(259, **small, **one)), bytewise(), ["generate", "--pretrained", "{}"]),
+        "llama": (Llama(LlamaConfig(259, **small, **one)), bytewise(), ["generate", "--pretrained", "{}"]),
         "qwen2": (
-            Llama(LlamaConfig(258, window=3, qkv_bias=True, **small, **one)), bytewise(),
+            Llama(LlamaConfig(259, window=3, qkv_bias=True, **small, **one)), bytewise(),
             ["generate", "--pretrained", "{}"],
         ),
         "t5": (
-            T5(T5Config(10, **small, num_encoder_layers=1, num_decoder_layers=1, d_head=4)), wordpiece(),
+            T5(T5Config(16, **small, num_encoder_layers=1, num_decoder_layers=1, d_head=4)), wordpiece(),
             ["t5", "--pretrained", "{}", "--max-len", "2", TEXT],
         ),
     }  # fmt: skip

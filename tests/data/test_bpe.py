@@ -1,12 +1,11 @@
 """Byte-level BPE: what is merged, that no text is lost, and that training looks only where it must."""
 
-import json
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 
-from transformer_np.data import BPETokenizer, Tokenizer, bpe, documentation_text
+from transformer_np.data import BPETokenizer, bpe, documentation_text
 
 TEXT = "low low low low low lower lower newest newest newest newest newest newest widest widest widest"
 
@@ -141,53 +140,6 @@ def test_bytes_that_are_no_character():
     assert tokenizer.decode([0, first, 1, second, 2, 3]) == "é"  # special tokens are left out
     with pytest.raises(ValueError, match=r"'\\ud800' is half of a surrogate pair"):
         tokenizer.encode("a \ud800")
-
-
-# --- kept and refused ------------------------------------------------------------------------------------------------
-
-
-def test_survives_json():
-    tokenizer = BPETokenizer.train([TEXT], max_size=270)
-    copy = Tokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
-    assert type(copy) is BPETokenizer and copy.to_dict() == tokenizer.to_dict()
-    assert copy.encode(TEXT) == tokenizer.encode(TEXT)
-    assert repr(copy) == "BPETokenizer of 270 tokens"
-
-
-@pytest.mark.parametrize(
-    "data, message",
-    [
-        ({"kind": "bpe"}, "a bpe tokenizer is described by"),
-        ({"kind": "bpe", "merges": "ab"}, "merges must be a list of pairs of ids, got str"),
-        ({"kind": "bpe", "merges": [[4, 5], [4]]}, r"entry 1 is \[4\]"),
-        ({"kind": "bpe", "merges": [[4, "b"]]}, "entry 0"),
-        ({"kind": "bpe", "merges": [[4, True]]}, "entry 0"),
-        ({"kind": "bpe", "merges": [[4, 260]]}, "ids of merge 0 must lie in 4 … 259"),
-        ({"kind": "bpe", "merges": [[3, 5]]}, "ids of merge 0 must lie in 4 … 259"),
-        ({"kind": "bpe", "merges": [[4, 5], [6, 7], [4, 5]]}, r"\[4, 5\] twice, the second time as entry 2"),
-    ],
-)
-def test_a_description_that_is_wrong(data, message):
-    with pytest.raises(ValueError, match=message):
-        Tokenizer.from_dict(data)
-
-
-def test_what_cannot_be_trained():
-    with pytest.raises(TypeError, match="a list of strings"):
-        BPETokenizer.train("text")
-    for texts in ([], [""]):
-        with pytest.raises(ValueError, match="no text"):
-            BPETokenizer.train(texts)
-    with pytest.raises(ValueError, match="max_size must be at least 260, got 259"):
-        BPETokenizer.train([TEXT], max_size=259)
-
-
-@pytest.mark.parametrize("i", [-1, 260])
-def test_an_id_that_there_is_not(i):
-    tokenizer = BPETokenizer([])
-    for method in (tokenizer.token, lambda i: tokenizer.decode([i])):
-        with pytest.raises(ValueError, match=f"an id must lie in 0 … 259, got {i}"):
-            method(i)
 
 
 def test_merges_that_double_are_refused_before_they_fill_the_memory():

@@ -1,30 +1,15 @@
-"""Sentence pairs: reading the user's file, and splitting so that nothing leaks."""
+"""Sentence pairs and labelled texts: reading the user's file, and splitting so that nothing leaks."""
 
 import re
 
 import pytest
 
-from transformer_np.data import LECTURE_SENTENCE, read_pairs, split_pairs
+from transformer_np.data import LECTURE_SENTENCE, read_labelled, read_pairs, split_pairs
+
+ROWS = "".join(f"{'good' if i % 2 else 'bad'}\ttext {i}\n" for i in range(6))
+NAMES = "label\ttext\n", "gold_label\tsentence1\tsentence2\n"  # of columns
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(data):
-        path = tmp_path / "pairs.tsv"
-        path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        return path
-
-    return write
-
-
-def error(kind, path, *parts):
-    """The error that reading the file raises names the file and every one of the parts."""
-    with pytest.raises(kind) as caught:
-        read_pairs(path)
-    for part in (str(path), *parts):
-        assert part in str(caught.value)
 
 
 def test_reads_two_columns_and_no_more(write):
@@ -39,36 +24,64 @@ def test_reads_any_line_end_and_a_byte_order_mark(write, end):
     assert read_pairs(path) == [("a", "á"), ("b", "bê")]
 
 
+def test_reads_a_label_and_a_text(write):
+    path = write("good\tI liked it.\n\n \t \n neutral \t so\tso \r\nbad\té\u2028not\n")
+    assert read_labelled(path) == [("I liked it.", "good"), ("so\tso", "neutral"), ("é\u2028not", "bad")]
+    assert read_labelled(write(b"\xef\xbb\xbfa\tb")) == [("b", "a")]
+
+
 def test_rare_separators_do_not_end_a_line(write):
     assert read_pairs(write("a\u2028b\x0bc\x85d\té\n")) == [("a\u2028b\x0bc\x85d", "é")]
 
 
-def test_missing_file_and_folder(tmp_path):
-    error(FileNotFoundError, tmp_path / "nowhere.tsv", "no file")
-    error(IsADirectoryError, tmp_path, "is a folder, expected")
+NOT_UTF8 = "é you\tvoc".encode() + b"\xe9 \xea"
+REFUSED = {  # a function that reads a file: (its content, the error)
+    read_pairs: [
+        *((text, "has no sentence pairs") for text in ("", "\n \n", "\ufeff")),
+        ("a\tb\n\nno tab here\nc\td\n", "line 3: .*no tab in 'no tab here'"),
+        ("x" * 100, f"line 1: .*'{'x' * 40}"),
+        ("a\tb\n\tc\n", "line 2: the source sentence is empty"),
+        ("a\tb\nc\t \td\n", "line 2: the target sentence is empty"),
+        *(
+            (mark + end.join([b"yes\tsim", NOT_UTF8, b"no\tn\xe3o"]), "line 2: .*0xe9 at column 10")
+            for mark in (b"", b"\xef\xbb\xbf")
+            for end in (b"\n", b"\r\n")
+        ),
+    ],
+    read_labelled: [
+        (" \n", "has no labelled texts"),
+        ("a\tb\n\nno tab\n", "line 3: expected a label, a tab and a text; there is no tab in 'no tab'"),
+        ("x" * 99, f"line 1: .*'{'x' * 40}"),
+        ("a\tb\n\tc\n", "line 2: the label is empty"),
+        ("a\tb\nc\t \n", "line 2: the text is empty"),
+        (b"a\tb\nc\tvoc\xea\n", "line 2: the byte 0xea at column 6 is not UTF-8"),
+        ("".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6)), "column has 6 .* and the second 2"),
+        *((names + ROWS, r"line 1: no other line has the label '\w+', so this seems") for names in NAMES),
+    ],
+}
 
 
-@pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
-def test_nothing_to_read(write, text):
-    error(ValueError, write(text), "no sentence pairs")
+@pytest.mark.parametrize(
+    ("read", "content", "message"), [(read, *case) for read, cases in REFUSED.items() for case in cases]
+)
+def test_files_that_will_not_do(write, read, content, message):
+    path = write(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
 
 
-def test_one_column(write):
-    error(ValueError, write("a\tb\n\nno tab here\nc\td\n"), "line 3:", "no tab in 'no tab here'")
-    error(ValueError, write("x" * 100), "line 1:", "'" + "x" * 40)
+@pytest.mark.parametrize("read", REFUSED)
+def test_missing_file_and_folder(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nowhere\.tsv"):
+        read(tmp_path / "nowhere.tsv")
+    with pytest.raises(IsADirectoryError, match="is a folder, expected a text file with"):
+        read(tmp_path)
 
 
-def test_an_empty_side(write):
-    error(ValueError, write("a\tb\n\tc\n"), "line 2: the source sentence is empty")
-    error(ValueError, write("a\tb\nc\t \td\n"), "line 2: the target sentence is empty")
-
-
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_not_utf8(write, mark, end):
-    second = "é you\tvoc".encode() + b"\xe9 \xea"
-    data = mark + end.join([b"yes\tsim", second, b"no\tn\xe3o"])
-    error(ValueError, write(data), "line 2:", "0xe9 at column 10")
+@pytest.mark.parametrize("first", ["rare\ta text with words\n", "good\ttext\n"])
+def test_a_first_line_that_names_no_columns(write, first):
+    assert len(read_labelled(write(first + ROWS))) == 7  # its label is rare, or its text is short
 
 
 def test_reading_gives_back_the_built_in_corpus(write, corpus):

@@ -21,7 +21,6 @@ from transformer_np.data import (
     as_encoder_input,
     labels_of,
     mask_tokens,
-    read_labelled,
     sentiment_sentences,
     split_pairs,
     with_mask,
@@ -122,54 +121,7 @@ def test_a_split_by_sentence(sentences):
     assert labels_of(split) == ["negative", "positive"]
 
 
-# --- the user's file -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(data):
-        path = tmp_path / "labelled.tsv"
-        path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        return path
-
-    return write
-
-
-def test_reads_label_and_text(write):
-    path = write("good\tI liked it.\n\n \t \n neutral \t so\tso \r\nbad\té\u2028not\n")
-    assert read_labelled(path) == [("I liked it.", "good"), ("so\tso", "neutral"), ("é\u2028not", "bad")]
-    assert read_labelled(write(b"\xef\xbb\xbfa\tb")) == [("b", "a")]
-
-
-def test_swapped_columns_and_the_names_of_columns_are_named(write):
-    with pytest.raises(ValueError, match="column has 6 different entries and the second 2, but the label"):
-        read_labelled(write("".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6))))
-    rows = "".join(f"{'good' if i % 2 else 'bad'}\ttext {i}\n" for i in range(6))
-    for names in ("label\ttext\n", "gold_label\tsentence1\tsentence2\n"):
-        with pytest.raises(ValueError, match=r"line 1: no other line has the label '\w+', so this seems"):
-            read_labelled(write(names + rows))
-    assert len(read_labelled(write("rare\ta text with words\n" + rows))) == 7  # a label, because it has a text
-    assert len(read_labelled(write("good\ttext\n" + rows))) == 7
-
-
-def error(kind, path, *parts):
-    with pytest.raises(kind) as caught:
-        read_labelled(path)
-    for part in (str(path), *parts):
-        assert part in str(caught.value)
-
-
-def test_files_that_will_not_do(write, tmp_path):
-    error(FileNotFoundError, tmp_path / "nowhere.tsv", "there is no file")
-    error(IsADirectoryError, tmp_path, "is a folder, expected a text file with a label")
-    error(ValueError, write(" \n"), "has no labelled texts")
-    error(
-        ValueError, write("a\tb\n\nno tab\n"), "line 3: expected a label, a tab and a text; there is no tab in 'no tab'"
-    )
-    error(ValueError, write("x" * 99), "line 1:", "'" + "x" * 40)
-    error(ValueError, write("a\tb\n\tc\n"), "line 2: the label is empty")
-    error(ValueError, write("a\tb\nc\t \n"), "line 2: the text is empty")
-    error(ValueError, write(b"a\tb\nc\tvoc\xea\n"), "line 2: the byte 0xea at column 6 is not UTF-8")
+# --- labels ---------------------------------------------------------------------------------------------------------
 
 
 def test_labels_that_cannot_be_learned():

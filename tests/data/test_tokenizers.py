@@ -6,8 +6,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-from transformer_np.data import BOS, EOS, PAD, UNK, CharTokenizer, Tokenizer, WordTokenizer
+from transformer_np.data import BOS, EOS, PAD, UNK, BPETokenizer, CharTokenizer, Tokenizer, WordTokenizer
 
+KINDS = WordTokenizer, CharTokenizer
 SPECIAL = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
 
@@ -136,43 +137,46 @@ def test_unknown_lists_pieces_as_typed_once_and_in_order():
     assert CharTokenizer.train(["ab"]).unknown("aXbYX") == ["X", "Y"]
 
 
-@pytest.mark.parametrize("i", [-1, 5])
-def test_an_id_out_of_range_is_an_error(i):
-    tokenizer = words("a")
-    assert tokenizer.token(4) == "a"
-    with pytest.raises(ValueError, match=f"0 … 4, got {i}"):
-        tokenizer.token(i)
-    with pytest.raises(ValueError, match=f"0 … 4, got {i}"):
-        tokenizer.decode([4, i])
+@pytest.mark.parametrize(("tokenizer", "last"), [(words("a"), 4), (BPETokenizer([]), 259)])
+def test_an_id_out_of_range_is_an_error(tokenizer, last):
+    tokenizer.decode([tokenizer.encode(tokenizer.token(last))[0], last])
+    for i in (-1, last + 1):
+        for method in (tokenizer.token, lambda i: tokenizer.decode([4, i])):
+            with pytest.raises(ValueError, match=f"0 … {last}, got {i}"):
+                method(i)
 
 
 @pytest.mark.parametrize(
-    "texts, options, message",
+    "kind, texts, options, message",
     [
-        ([], {}, "no text"),
-        (["", "  "], {}, "no text"),
-        (["a b b"], {"min_count": 3}, "min_count is 3, but no token occurs more than 2 times"),
-        (["a"], {"max_size": 4}, "max_size must be at least 5, got 4"),
+        (WordTokenizer, [], {}, "no text"),
+        (WordTokenizer, ["", "  "], {}, "no text"),
+        (WordTokenizer, ["a b b"], {"min_count": 3}, "min_count is 3, but no token occurs more than 2 times"),
+        (WordTokenizer, ["a"], {"max_size": 4}, "max_size must be at least 5, got 4"),
+        (BPETokenizer, [], {}, "no text"),
+        (BPETokenizer, [""], {}, "no text"),
+        (BPETokenizer, ["a"], {"max_size": 259}, "max_size must be at least 260, got 259"),
     ],
 )
-def test_training_errors(texts, options, message):
+def test_training_errors(kind, texts, options, message):
     with pytest.raises(ValueError, match=message):
-        words(*texts, **options)
+        kind.train(texts, **options)
+    with pytest.raises(TypeError, match=r"single|a list of strings"):
+        kind.train("a b c")
 
 
-def test_a_single_string_is_no_list_of_texts():
-    with pytest.raises(TypeError, match="single"):
-        WordTokenizer.train("a b c", min_count=1)
-
-
-@pytest.mark.parametrize("kind", [WordTokenizer, CharTokenizer])
-@pytest.mark.parametrize("lowercase", [False, True])
-def test_a_tokenizer_survives_json(kind, lowercase):
-    tokenizer = kind.train(["Não, Ana!"], min_count=1, lowercase=lowercase)
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        *(kind.train(["Não, Ana!"], min_count=1, lowercase=low) for kind in KINDS for low in (False, True)),
+        BPETokenizer.train(["Não, Ana! Não"], max_size=270),
+    ],
+)
+def test_a_tokenizer_survives_json(tokenizer):
     copy = Tokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
-    assert type(copy) is kind
-    assert copy.to_dict() == tokenizer.to_dict()
+    assert type(copy) is type(tokenizer) and copy.to_dict() == tokenizer.to_dict()
     assert copy.encode("ana, Não?") == tokenizer.encode("ana, Não?")
+    assert repr(copy) == f"{type(tokenizer).__name__} of {len(tokenizer)} tokens"
 
 
 GOOD = {"kind": "word", "vocabulary": [*SPECIAL, "a"], "lowercase": False}
@@ -193,6 +197,14 @@ GOOD = {"kind": "word", "vocabulary": [*SPECIAL, "a"], "lowercase": False}
         ({**GOOD, "vocabulary": [*SPECIAL, "a", 7]}, "entry 5 is 7"),
         ({**GOOD, "vocabulary": [*SPECIAL, ""]}, "entry 4 is ''"),
         ({**GOOD, "vocabulary": [*SPECIAL, "a", "b", "a"]}, "'a' twice, the second time as entry 6"),
+        ({"kind": "bpe"}, "a bpe tokenizer is described by"),
+        ({"kind": "bpe", "merges": "ab"}, "merges must be a list of pairs of ids, got str"),
+        ({"kind": "bpe", "merges": [[4, 5], [4]]}, r"entry 1 is \[4\]"),
+        ({"kind": "bpe", "merges": [[4, "b"]]}, "entry 0"),
+        ({"kind": "bpe", "merges": [[4, True]]}, "entry 0"),
+        ({"kind": "bpe", "merges": [[4, 260]]}, "ids of merge 0 must lie in 4 … 259"),
+        ({"kind": "bpe", "merges": [[3, 5]]}, "ids of merge 0 must lie in 4 … 259"),
+        ({"kind": "bpe", "merges": [[4, 5], [6, 7], [4, 5]]}, r"\[4, 5\] twice, the second time as entry 2"),
     ],
 )
 def test_a_wrong_description_is_an_error(data, message):

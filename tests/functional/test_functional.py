@@ -117,28 +117,15 @@ def test_linear(rng, rows, bias):
 IDS = np.array([[4, 1, 4, 1], [0, 4, 1, 6], [4, 4, 4, 4]])  # repeated; 2, 3 and 5 never occur
 
 
-def test_embedding(rng):
-    table = rng.normal(size=(7, 5))
-    y = F.embedding(IDS, table)
-    assert y.shape == (3, 4, 5)
-    assert all(np.array_equal(y[i], table[IDS[i]]) for i in np.ndindex(IDS.shape))
-    assert check_gradients(F.embedding, IDS, table).passed
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
-def test_embedding_backward_counts_every_occurrence(rng, dtype):
-    dy = rng.normal(size=(3, 4, 5))
-    expected = np.zeros((7, 5))
-    np.add.at(expected, IDS, dy)
-    dtable = F.embedding_backward(dy, IDS.astype(dtype), 7)
-    assert_near(dtable, expected)
-    assert not dtable[[2, 3, 5]].any()
-
-
-def test_embedding_of_one_id(rng):
-    table, dy = rng.normal(size=(7, 5)), rng.normal(size=5)
-    assert np.array_equal(F.embedding(3, table), table[3])
-    assert np.array_equal(F.embedding_backward(dy, 3, 7)[3], dy)
+@pytest.mark.parametrize("ids", [IDS, IDS.astype(np.int32), IDS.astype(np.uint8), np.array(3)])
+def test_embedding(rng, ids):
+    """Every occurrence of an id counts in the gradient."""
+    table, dy, expected = rng.normal(size=(7, 5)), rng.normal(size=(*ids.shape, 5)), np.zeros((7, 5))
+    y = F.embedding(ids, table)
+    assert y.shape == dy.shape and all(np.array_equal(y[i], table[ids[i]]) for i in np.ndindex(ids.shape))
+    for i in np.ndindex(ids.shape):
+        expected[ids[i]] += dy[i]
+    assert_near(F.embedding_backward(dy, ids, 7), expected)
 
 
 # --- positional encoding ---------------------------------------------------------------------------------------------
@@ -197,10 +184,6 @@ def test_softmax_of_hidden_entries_and_rows(dtype, axis):
 def test_relu(rng):
     x = rng.normal(size=(3, 4, 5))
     assert np.array_equal(F.relu(x), [[[max(0.0, v) for v in row] for row in rows] for rows in x])
-    assert check_gradients(F.relu, x).passed
-
-
-def test_relu_has_no_gradient_at_zero():
     assert F.relu_backward(np.array([3.0, 3.0, 3.0]), np.array([-1.0, 0.0, 1.0])).tolist() == [0, 0, 3]
 
 
@@ -216,6 +199,8 @@ def test_gelu(rng, approximate):
     expected = [plain_gelu(v, approximate) for v in x]
     np.testing.assert_allclose(F.gelu(x, approximate), expected, rtol=1e-12, atol=1e-12)
     assert check_gradients(F.gelu, 2 * rng.normal(size=(3, 4, 5)), approximate).passed
+    assert F.gelu(0.5, approximate) == pytest.approx(plain_gelu(0.5, approximate))  # one number
+    assert F.gelu_backward(1.0, 0.0, approximate) == pytest.approx(0.5)
 
 
 def test_exact_gelu_backward():
@@ -247,12 +232,6 @@ def test_gelu_is_tanh_by_default(rng):
     assert np.array_equal(F.gelu(x), F.gelu(x, "tanh"))
     assert np.array_equal(F.gelu_backward(dy, x), F.gelu_backward(dy, x, "tanh"))
     assert abs(F.gelu(x) - F.gelu(x, "none")).max() > 1e-6
-
-
-@pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_gelu_of_one_number(approximate):
-    assert_near(F.gelu(0.5, approximate), plain_gelu(0.5, approximate))
-    assert_near(F.gelu_backward(1.0, 0.0, approximate), 0.5)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 2e-7), (np.float64, 1e-14)])
@@ -364,31 +343,6 @@ def test_attention_of_every_shape(rng, batch, queries, keys):
     for actual, expected in zip(F.scaled_dot_product_attention(q, k, v), plain_attention(q, k, v), strict=True):
         assert_near(actual, expected)
     assert check_gradients(F.scaled_dot_product_attention, q, k, v).passed
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["Boolean", "additive"])
-def test_a_query_that_may_see_nothing(rng, dtype, kind):
-    q, k, v, dout = (rng.normal(size=(2, size, 3)).astype(dtype) for size in (4, 5, 5, 4))
-    mask = np.zeros((4, 5), bool)
-    mask[1] = True
-    mask = mask if kind == "Boolean" else np.where(mask, -np.inf, 0).astype(dtype)
-    out, weights = F.scaled_dot_product_attention(q, k, v, mask)
-    dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, weights)
-    assert not weights[:, 1].any()
-    assert not out[:, 1].any()
-    assert not dq[:, 1].any()
-    assert all(np.isfinite(a).all() and a.dtype == dtype for a in (out, weights, dq, dk, dv))
-    others = F.scaled_dot_product_attention(q[:, [0, 2, 3]], k, v)[0]
-    np.testing.assert_allclose(out[:, [0, 2, 3]], others, rtol=1e-5)
-
-
-def test_attention_with_huge_scores():
-    q, k, v = np.array([[100.0], [-100.0]]), np.array([[100.0], [-100.0], [0.0]]), np.array([[1.0], [2.0], [3.0]])
-    out, weights = F.scaled_dot_product_attention(q, k, v)
-    assert out.tolist() == [[1], [2]]
-    gradients = F.scaled_dot_product_attention_backward(np.ones_like(out), q, k, v, weights)
-    assert all(np.isfinite(g).all() for g in gradients)
 
 
 def test_heads(rng):

@@ -10,10 +10,9 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.functional import tiled
 from transformer_np.inspection.gradcheck import check_gradients
-from transformer_np.layers import MultiHeadAttention
+from transformer_np.layers import GroupedQueryAttention, MultiHeadAttention
 from transformer_np.layers import tiles as attention
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
-from transformer_np.support import processes
 
 B, H, T, S, K, K_V = 2, 3, 10, 13, 4, 5
 TILES = [1, 3, 7, 64]
@@ -181,13 +180,6 @@ def test_as_many_threads_as_a_matrix_product_may_use(monkeypatch, allowed, threa
         assert limits == [1, "ended"]
 
 
-def test_without_threadpoolctl_the_numbers_are_the_same(arrays, monkeypatch):
-    monkeypatch.setattr(processes, "_controller", lambda: None)
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert processes.blas_threads() is None
-    assert_equal(*both(*arrays, MASKS["causal, padding"], 3), 1e-12)
-
-
 def test_an_error_in_a_thread_is_raised(monkeypatch):
     def broken(indices):
         for b, heads in indices:
@@ -272,18 +264,34 @@ def assert_near(plain, by_tiles):
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
+ATTENTIONS = {
+    "biases": lambda: MultiHeadAttention(12, H, dtype=np.float64),
+    "no biases": lambda: MultiHeadAttention(12, H, bias=False, dtype=np.float64),
+    "groups": lambda: GroupedQueryAttention(12, H, num_kv_heads=1, dtype=np.float64),
+}
+
+
 @pytest.mark.parametrize("mask", ["none", "padding", "causal, padding", "float"])
-@pytest.mark.parametrize("bias", [True, False])
-def test_layer(rng, random_module, always_tiled, mask, bias):
-    layer = random_module(MultiHeadAttention(12, H, bias=bias, dtype=np.float64))
+@pytest.mark.parametrize("kind", ATTENTIONS)
+def test_layer(rng, random_module, always_tiled, mask, kind):
+    layer, mask = random_module(ATTENTIONS[kind]()), MASKS[mask]
     x, memory, dout = (rng.normal(size=(B, n, 12)) for n in (T, S, T))
-    plain = run(layer, x, memory, mask=MASKS[mask], dout=dout)
+    plain = run(layer, x, memory, mask=mask, dout=dout)
     plain_self = run(layer, x, dout=dout)
     calls = always_tiled()
-    assert_near(plain, run(layer, x, memory, mask=MASKS[mask], dout=dout))
+    assert_near(plain, run(layer, x, memory, mask=mask, dout=dout))
     assert_near(plain_self, run(layer, x, dout=dout))
     assert len(calls) == 2
-    assert check_gradients(layer, x, memory, mask=MASKS[mask], max_entries=2).passed
+    assert check_gradients(layer, x, memory, mask=mask, max_entries=2).passed
+
+
+def test_layer_with_rotary_positions(rng, random_module, always_tiled):
+    layer = random_module(GroupedQueryAttention(10, 6, d_head=4, num_kv_heads=2, rotary={}, dtype="float64"))
+    x, dout = rng.normal(size=(2, 2, 9, 10))
+    plain = run(layer, x, mask=causal_mask(9), dout=dout)
+    always_tiled()
+    assert_near(plain, run(layer, x, mask=causal_mask(9), dout=dout))
+    assert isinstance(layer.kept("weights"), attention.Tiles)
 
 
 def test_weights_are_there_when_asked_for(rng, always_tiled):
@@ -313,14 +321,3 @@ def test_tiles_are_for_what_is_large(rng, monkeypatch):
     layer(rng.normal(size=(260, 128, 4)).astype(np.float32))  # more bytes, but each head is small
     layer(rng.normal(size=(1, 1, 4)).astype(np.float32), rng.normal(size=(1, 2**20, 4)).astype(np.float32))  # one query
     assert len(calls) == 1
-
-
-def test_encoder_decoder_with_padding(rng, random_model, always_tiled):
-    model = random_model()
-    src = np.array([[4, 5, 6, 3, 2, 0, 0], [5, 4, 7, 8, 9, 10, 2]])
-    tgt_in = np.array([[1, 4, 8, 3, 12], [1, 4, 7, 0, 0]])
-    dout = rng.normal(size=(2, 5, 13))
-    plain = run(model, src, tgt_in, dout=dout)
-    calls = always_tiled()
-    assert_near(plain, run(model, src, tgt_in, dout=dout))
-    assert len(calls) == 6

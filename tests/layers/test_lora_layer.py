@@ -1,14 +1,12 @@
 """LoRA in whole models: the model starts as it was, only the thin matrices learn, and merging changes no output."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
 from transformer_np import check_model, plots
 from transformer_np.inspection import attribution
 from transformer_np.inspection.gradcheck import OutputOf, check_gradients
+from transformer_np.inspection.samples import randomised
 from transformer_np.layers import add_lora, merge_lora
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm
@@ -27,10 +25,7 @@ def output(model):
 
 @pytest.fixture(params=MODELS)
 def model(request, rng):
-    model = MODELS[request.param]()
-    for parameter in model.parameters():
-        parameter.data = rng.normal(size=parameter.shape) / len(parameter.shape)
-    return model
+    return randomised(MODELS[request.param](), rng)
 
 
 def randomise(model, rng):
@@ -47,12 +42,11 @@ def test_the_model_starts_as_it_was_and_only_the_thin_matrices_learn(model):
     assert {min(p.shape) for p in learned.values()} == {2}
 
 
-def test_gradients(model, rng):
+def test_the_contract(model, rng):
+    """Gradients of what learns alone, copies, pickles and files among it."""
     randomise(add_lora(model, 2, rng=0), rng)
     target = OutputOf(model, "classify") if isinstance(model, Bert) else model
-    report = check_gradients(target, IDS, max_entries=8)
-    assert report.passed, str(report)
-    assert len(report.entries) == len(model.learned())
+    assert check_model(target, IDS, causal=not isinstance(model, Bert)).passed
 
 
 def test_gradients_where_what_each_head_writes_is_replaced(model, rng):
@@ -96,13 +90,6 @@ def test_a_frozen_parameter_is_no_business_of_an_optimizer(model):
     assert AdamW(model.unfreeze().parameters()).parameters
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_copies_are_adapted_too(model, copied, rng):
-    randomise(add_lora(model, 2, rng=0), rng)
-    other = copied(model)
-    assert np.array_equal(output(other), output(model)) and other.learned().keys() == model.learned().keys()
-
-
 def test_a_model_of_other_attentions_is_refused(model):
     with pytest.raises(ValueError, match=r"got Adapted(Grouped)?Attention"):
         add_lora(add_lora(model, 2), 2)
@@ -117,7 +104,7 @@ def test_what_reads_gradients_leaves_frozen_parameters_out(freeze, rng):
     """A frozen parameter has no gradient: rules, estimate, picture and clipping take those of the others."""
     model = MODELS["gpt"]()
     freeze(model)
-    assert check_model(model, IDS, causal=True).passed
+    assert check_model(model, IDS, causal=True, max_entries=1).passed
     attribution(model, IDS[:1], 3)
     model.train().backward(np.ones_like(model(IDS)))
     squares = sum(float((p.grad**2).sum()) for p in model.learned().values())
@@ -127,7 +114,7 @@ def test_what_reads_gradients_leaves_frozen_parameters_out(freeze, rng):
 
 
 def test_a_model_of_which_everything_is_frozen_keeps_the_rules():
-    assert check_model(MODELS["gpt"]().freeze(), IDS, causal=True).passed
+    assert check_model(MODELS["gpt"]().freeze(), IDS, causal=True, max_entries=1).passed
 
 
 @pytest.mark.parametrize("kind", [Adam, lambda parameters: SGD(parameters, momentum=0.9)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.inspection.gradcheck import check_gradients
+from transformer_np.inspection import check_layer
 from transformer_np.layers import FeedForward, GroupedQueryAttention
 from transformer_np.masks import causal_mask
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
@@ -32,40 +32,23 @@ def test_logits_of_the_last_token_alone(make):
 # --- the options of attention and feed-forward -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options", [{"rotary": {"theta": 20.0, "adjacent": True}}, {"output_bias": False}, {"num_kv_heads": 3}]
-)
-def test_gradients_of_attention_with_options(random_module, rng, options):
-    module = random_module(GroupedQueryAttention(D, H, d_head=K, **options))
-    report = check_gradients(module, rng.normal(size=(2, 5, D)), mask=causal_mask(5), max_entries=6)
-    assert report.passed, str(report)
-    assert (module.b_o is None) == ("output_bias" in options)
+LAYERS = {  # those that no model here has: a layer, and the lengths of its inputs
+    "adjacent pairs": (lambda: GroupedQueryAttention(D, H, d_head=K, rotary={"theta": 20.0, "adjacent": True}), (5,)),
+    "no output bias": (lambda: GroupedQueryAttention(D, H, d_head=K, output_bias=False), (5,)),
+    "groups": (lambda: GroupedQueryAttention(D, H, d_head=K, num_kv_heads=3), (5,)),
+    "groups of a memory": (lambda: GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G), (3, 5)),
+    "silu": (lambda: FeedForward(D, FF, "silu", bias=False), (5,)),
+    "gated silu": (lambda: FeedForward(D, FF, "gated_silu", bias=False), (5,)),
+}
 
 
-def test_grouped_cross_attention(random_module, rng):
-    module = random_module(GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G))
-    assert check_gradients(module, rng.normal(size=(2, 3, D)), rng.normal(size=(2, 5, D)), max_entries=6).passed
-
-
-def test_tiled_attention_with_groups_and_rotary(random_module, rng, monkeypatch):
-    from transformer_np.layers import tiles
-
-    x, dout = rng.normal(size=(2, 9, D)), rng.normal(size=(2, 9, D))
-    module = random_module(GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G, rotary={}, dtype="float64"))
-    expected = module(x, mask=causal_mask(9)), module.backward(dout)[0], module.weights
-    monkeypatch.setattr(tiles, "TILED_BYTES", 0)
-    monkeypatch.setattr(tiles, "TILED_LENGTH", 1)
-    found = module(x, mask=causal_mask(9)), module.backward(dout)[0], module.weights
-    assert "log_total" not in vars(module) and isinstance(module.kept("weights"), tiles.Tiles)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("activation", ["silu", "gated_silu"])
-def test_gradients_of_feed_forward_with_silu(random_module, rng, activation):
-    module = random_module(FeedForward(D, FF, activation, bias=False))
-    assert check_gradients(module, rng.normal(size=(2, 3, D)), max_entries=6).passed
-    assert module(np.ones((1, 1, D), np.float32)).dtype == np.float32
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_with_other_options(random_module, rng, name):
+    make, lengths = LAYERS[name]
+    layer, inputs = random_module(make()), [rng.normal(size=(2, n, D)).astype("float32") for n in lengths]
+    mask = {"mask": causal_mask(5)} if lengths == (5,) and isinstance(layer, GroupedQueryAttention) else {}
+    assert check_layer(layer, *inputs, max_entries=6, **mask).passed
+    assert getattr(layer, "b_o", None) is None or name != "no output bias"
 
 
 def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):

@@ -94,16 +94,6 @@ def test_unscaled_attention(rng):
     assert check_gradients(F.unscaled_attention, q, k, v).passed
 
 
-def test_gated_feed_forward(rng):
-    x, w_gate, w1, w2 = (rng.normal(size=shape) for shape in [(2, 3, 4), (4, 5), (4, 5), (5, 6)])
-    y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2)
-    hidden = gate / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))) * value
-    np.testing.assert_allclose(gate, x @ w_gate, **NEAR)
-    np.testing.assert_allclose(value, x @ w1, **NEAR)
-    np.testing.assert_allclose(y, hidden @ w2, **NEAR)
-    assert check_gradients(F.gated_feed_forward, x, w_gate, w1, w2).passed
-
-
 # --- layers ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,23 +1,22 @@
 """Pretrained folders as a whole: what each command says of each kind, beside a plain re-implementation of BERT."""
 
-import io
 import json
 import math
 import re
 
 import numpy as np
 import pytest
+from folders import UNKNOWN_FIRST, USUAL, bytewise, wordpiece, write
 from safetensors.numpy import load_file, save_file
-from shared import call
+from shared import call, done, fails, stdin
 
 from transformer_np import cli
 from transformer_np.data import BOS, EOS
 from transformer_np.decoding import sampling_distribution
-from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.pretrained import PretrainedFolder, PretrainedTokenizer, SentenceEncoder
-from transformer_np.tasks import runs
+from transformer_np.tasks import pretrained_classes, runs
 from transformer_np.tasks.mlm import MLMTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
@@ -26,44 +25,6 @@ from transformer_np.tasks.text import TextGenerator
 from transformer_np.training import load_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
-
-WORDS = ["a", "dog", "cat", "bark", "##s", "loud", "in", "london", "where", "?", "not", "bad"]
-USUAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]
-UNKNOWN_FIRST = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", *WORDS]  # the id 0 is a token that texts have
-
-
-def wordpiece(words=USUAL):
-    made = tokenizers.Tokenizer(tokenizers.models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
-    made.normalizer = tokenizers.normalizers.BertNormalizer()
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.decoder = tokenizers.decoders.WordPiece()
-    special = [(token, words.index(token)) for token in ("[CLS]", "[SEP]")]
-    made.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=special
-    )
-    return made
-
-
-def bytewise():
-    """Tokens are bytes, written as letters; "ã" and " s" are one token."""
-    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<end>": 0, **{letter: i for i, letter in enumerate(letters, 1)}, "Ã£": 257, "Ġs": 258}
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [("Ã", "£"), ("Ġ", "s")]))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    return made
-
-
-def write(folder, model, tokenizer, seed=0, settings=None, **files):
-    """A folder with a random model, more settings in config.json, and these JSON files."""
-    randomised(model, np.random.default_rng(seed), 0.5).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = json.loads((folder / "config.json").read_text()) | (settings or {})
-    for name, data in {"config": config, **files}.items():
-        path = folder / (name.replace("__", "/") + ".json")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(data), encoding="utf-8")
-    return folder
 
 
 def bert(**config):
@@ -144,11 +105,10 @@ def test_what_a_classifier_says(tmp_path, capsys, kind, words):
 def test_pairs_on_standard_input_and_what_is_no_pair(tmp_path, capsys, monkeypatch):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece())
     given = said(capsys, "classify", "--pretrained", folder, "--json", "--pair", "a dog", "a cat")[0]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a dog\ta cat\n")))
+    stdin(monkeypatch, b"a dog\ta cat\n")
     assert said(capsys, "classify", "--pretrained", folder, "--json", "--pair")[0] == given
     for texts, message in ((["a"], "the texts two by two, got 1"), (["a", ""], "the text is empty")):
-        code, _, err = call(capsys, "classify", "--pretrained", folder, "--pair", *texts)
-        assert code == 2 and message in err
+        assert message in fails(capsys, "classify", "--pretrained", folder, "--pair", *texts)
 
 
 def test_without_segments_if_the_tokenizer_has_none(tmp_path):
@@ -193,8 +153,8 @@ def test_a_head_for_choices_is_no_class_of_a_text(tmp_path, capsys):
 
 def test_an_unknown_problem_is_refused_by_name(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
-    code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
-    assert code == 2 and "problem_type is 'ranking', which is not supported; supported are single_label" in err
+    message = fails(capsys, "classify", "--pretrained", folder, "a")
+    assert "problem_type is 'ranking', which is not supported; supported are single_label" in message
 
 
 def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
@@ -215,7 +175,7 @@ def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
 # --- tokens and answers ----------------------------------------------------------------------------------------------
 
 
-def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path):
+def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(token_classes=3, pooler=False), wordpiece(UNKNOWN_FIRST), 5)
     ids = [UNKNOWN_FIRST.index(token) for token in ("[CLS]", "a", "[UNK]", "bark", "##s", "[SEP]")]
     hidden, linear = plain_bert(folder, ids, [0] * 6)
@@ -225,6 +185,12 @@ def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path):
     assert [token for token, *_ in found] == ["a", "zzz", "bark", "##s"]  # an unknown piece as it was typed
     assert [label for _, label, _ in found] == [f"LABEL_{i}" for i in expected.argmax(axis=1)]
     np.testing.assert_allclose([p for *_, p in found], expected.max(axis=1), atol=1e-5)
+    ask = ("classify", "--pretrained", folder)
+    lines = done(capsys, *ask, "a zzz barks", "cat").splitlines()
+    assert lines[:4] == [f"{label} {p:.1%}  {token}" for token, label, p in found] and len(lines) == 5
+    (shown,), _ = said(capsys, *ask, "--json", "a zzz barks")
+    assert [tuple(row.values()) for row in shown["tokens"]] == found and shown["text"] == "a zzz barks"
+    assert "answers no questions" in fails(capsys, *ask, "--question", "where ?", "a dog")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -250,6 +216,22 @@ def test_answers_and_no_answer(tmp_path, capsys, seed):
     assert (answer, p) == ("" if none > spans[best] else span, pytest.approx(max(none, spans[best]), abs=1e-5))
     shown = call(capsys, "classify", "--pretrained", folder, "--question", "where ?", text)[1]
     assert shown == f"{p:6.1%}  {answer or 'no answer'}\n"
+
+
+def test_an_answer_ends_after_it_begins_and_is_short(tmp_path, capsys, monkeypatch):
+    folder = write(tmp_path / "f", bert(span_head=True, pooler=False), wordpiece())
+    classifier = PretrainedClassifier.load(folder)
+    for given, message in ((("a cat", ""), "text is empty"), (("a " * 30, "a dog"), "no room for the second in 24")):
+        with pytest.raises(ValueError, match=message):
+            classifier.answer(*given)
+    assert "needs --question" in fails(capsys, "classify", "--pretrained", folder, "a dog")
+    scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
+    scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
+    scores[0, [4, 7], 1] = 9, 8
+    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, padding, segments: scores)
+    assert classifier.answer("a cat", "dog cat not bad loud")[0] == "cat not bad"
+    monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
+    assert len(classifier.answer("a cat", "dog cat not bad loud")[0].split()) <= 2
 
 
 # --- sentences -------------------------------------------------------------------------------------------------------
@@ -345,15 +327,14 @@ def small(kind):
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch):
+def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch, capsys):
     """After saving, and in a fine-tuned run and its merged folder."""
     monkeypatch.chdir(tmp_path)
     ends = {"eos_token_id": [0, 99], "pad_token_id": 7, "repetition_penalty": 1.2}
     folder = write(tmp_path / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
     load_any(folder).save_pretrained("saved")
     (tmp_path / "text.txt").write_text("one two three " * 40)
-    train = ["train", "gpt", "--text", "text.txt", "--pretrained", "f", "--steps", "1", "--block-size", "8", "-q"]
-    assert cli.main([*train, "--out", "run"]) == 0
+    done(capsys, *"train gpt --text text.txt --pretrained f --steps 1 --block-size 8 -q --out run".split())
     assert TextGenerator.load("run").end_ids == (0, 99)
     runs.merge_as_pretrained("run", "merged")
     for place in ("f", "saved", "merged"):
@@ -372,16 +353,15 @@ def test_sampling_as_the_folder_says(tmp_path, capsys):
     assert asked == said(capsys, *call_it, *given)[0] != said(capsys, *call_it, "--temperature", 1)[0]
     assert err == "not applied here, from generation_config.json: num_beams 4\n"
     (folder / "generation_config.json").write_text('{"do_sample": true, "top_p": 7}')
-    code, _, err = call(capsys, *call_it)
-    assert code == 2 and "generation_config.json: --top-p must lie in (0, 1], got 7" in err
+    assert "generation_config.json: --top-p must lie in (0, 1], got 7" in fails(capsys, *call_it)
 
 
 def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1}, "?"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     folder = write(tmp_path / "f", small("gpt"), words)
-    code, out, err = call(capsys, "generate", "--pretrained", folder)
-    assert (code, out) == (2, "") and "pass a TEXT to continue: this model cannot begin with a new line" in err
+    message = fails(capsys, "generate", "--pretrained", folder)
+    assert "pass a TEXT to continue: this model cannot begin with a new line" in message
 
 
 def test_a_t5_hides_no_token_of_a_text(tmp_path):
@@ -442,8 +422,7 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
         ),
         ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),
     ):
-        code, _, err = call(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
-        assert code == 2 and message in err and err.count("\n") == 1, err
+        assert message in fails(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
 
 
 @pytest.mark.long
@@ -452,22 +431,7 @@ def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch)
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
-    train = [
-        "train",
-        "mlm",
-        "--text",
-        "text.txt",
-        "--steps",
-        "1",
-        "--layers",
-        "1",
-        "--d-model",
-        "8",
-        "--heads",
-        "2",
-        "-q",
-    ]
-    assert cli.main([*train, "--out", "run"]) == 0
+    done(capsys, *"train mlm --text text.txt --steps 1 --layers 1 --d-model 8 --heads 2 -q --out run".split())
     model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
     tokenizer = MLMTask().read("run")[2]["tokenizer"]
     ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
@@ -475,13 +439,12 @@ def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch)
     drawn = []
     monkeypatch.setattr(plots, "contributions", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     asked = ("plot", "contributions", "a [MASK] barks", "--model", "run", "--target", "loud", "-o", "a.svg")
-    capsys.readouterr()
     assert call(capsys, *asked) == call(capsys, *asked, "--other", "dog") == (0, "a.svg\n", "")
     assert drawn[0][0].total == pytest.approx(logits[loud], abs=1e-5)
     assert drawn[1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)
     assert call(capsys, "plot", "attribution", "a [MASK] barks", "--model", "run", "-o", "b.svg") == (0, "b.svg\n", "")
-    code, _, err = call(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
-    assert code == 2 and "must have one [MASK], whose logits are split: it has 0" in err
+    message = fails(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
+    assert "must have one [MASK], whose logits are split: it has 0" in message
 
 
 @pytest.mark.parametrize("layers", [10, 10**6, 10**18])
@@ -551,8 +514,8 @@ def test_a_folder_with_an_older_tokenizer_says_how_to_make_the_new_one(tmp_path,
 def test_a_pointer_of_git_lfs_is_named(tmp_path, capsys, name):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece())
     (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n")
-    code, _, err = call(capsys, "classify", "--pretrained", folder, "a")
-    assert code == 2 and f"{name} is a Git LFS pointer, not the file itself: run `git lfs pull`" in err
+    message = fails(capsys, "classify", "--pretrained", folder, "a")
+    assert f"{name} is a Git LFS pointer, not the file itself: run `git lfs pull`" in message
 
 
 def test_a_panic_of_the_library_is_one_line(tmp_path, capfd):

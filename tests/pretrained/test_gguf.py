@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from shared import call
+from shared import call, fails
 
 from transformer_np import cli
 from transformer_np.functional.rotary import rotary_frequencies
@@ -303,8 +303,7 @@ def test_commands(tmp_path, rng, capsys, monkeypatch):
     assert code == 0 and not out.startswith("the") and err == ""
     code, whole, _ = call(capsys, *[word for word in asked if word != "--chat"], "<s>[user]the[answer]")
     assert whole == "<s>[user]the[answer]" + out
-    code, _, err = call(capsys, "generate", "--chat", "the")
-    assert code == 2 and "--chat needs --pretrained" in err
+    assert "--chat needs --pretrained" in fails(capsys, "generate", "--chat", "the")
 
 
 @pytest.mark.parametrize(
@@ -385,5 +384,5 @@ def test_pictures_of_who_wrote_a_word(capsys, tmp_path, rng):
         out = tmp_path / f"{words[0]}.svg"
         assert call(capsys, "plot", *words, "--pretrained", file, "-o", out) == (0, f"{out}\n", "")
         assert out.read_text().count("<path") > 20
-    code, _, err = call(capsys, "plot", "contributions", "the", "--pretrained", file, "--target", "hat", "-o", out)
-    assert code == 2 and "must be one token of the model, but it is h a t" in err
+    message = fails(capsys, "plot", "contributions", "the", "--pretrained", file, "--target", "hat", "-o", out)
+    assert "must be one token of the model, but it is h a t" in message

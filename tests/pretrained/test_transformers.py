@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from pretrained.test_folders import UNKNOWN_FIRST, USUAL, bytewise, wordpiece
+from folders import UNKNOWN_FIRST, USUAL, bytewise, wordpiece
 from shared import call
 
 from transformer_np import cli

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared import flags_of
+from shared import call, done, fails
 
-from transformer_np import cli
 from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask, _settled
 from transformer_np.tasks.options import falling_cosine
 
@@ -120,44 +119,26 @@ def test_a_test_file(file, tmp_path):
     with pytest.raises(ValueError, match=r"the test part has labels that no training text has: '\?'"):
         train(file, tmp_path / "other", test=test)
     assert not (tmp_path / "other").exists()
-
-
-def test_options():
     with pytest.raises(ValueError, match="test needs data"):
         ClassifyOptions(test="test.tsv")
-    assert ClassifyOptions(layers=None).layers is None
-
-
-def test_a_damaged_run(learned, tmp_path):
-    folder, _ = learned
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    description = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert description["labels"] == ["+", "-", "0"]
-    for labels in (None, ["+", "-"]):
-        (tmp_path / "run.json").write_text(json.dumps({**description, "labels": labels}))
-        with pytest.raises(ValueError, match=r"run\.json is damaged: it does not name 3 labels"):
-            Classifier.load(tmp_path)
 
 
 # --- the built-in set, and the commands ------------------------------------------------------------------------------
 
 
 @pytest.mark.long
-def test_the_built_in_set_a_little(tmp_path):
-    options = ClassifyOptions(
-        steps=2, batch_size=4, **{name: size for name, size in TINY.items() if name != "batch_size"}
-    )
-    run = ClassifyTask().train(options, tmp_path / "run", progress=False)
-    assert len(run.data.train) == 9600 and Classifier.of(run).labels == ["negative", "positive"]
-    assert run.trainer.history.losses[0] == pytest.approx(np.log(2), abs=0.05)
+def test_the_built_in_set():
+    task, options = ClassifyTask(), _settled(ClassifyOptions(**TINY))
+    data = task.load(options)
+    setup = task.setup(options, data, task.train_tokenizers(options, data))
+    assert len(data.train) == 9600 and "2 labels: negative, positive" in setup.note
+    assert setup.objective.forward(setup.batches.batch(0))[0] == pytest.approx(np.log(2), abs=0.05)
 
 
 def test_the_command(learned, capsys, monkeypatch):
     folder, _ = learned
     monkeypatch.chdir(folder.parent)
-    assert cli.main(["classify", "the film was good today", "The zebra was awful again"]) == 0
-    out, err = capsys.readouterr()
+    _, out, err = call(capsys, "classify", "the film was good today", "The zebra was awful again")
     first, second = out.splitlines()
     assert re.fullmatch(r"\+ 9\d\.\d%  [-0] \d\.\d%  [-0] \d\.\d%  the film was good today", first)
     assert re.fullmatch(r"- 9\d\.\d%  .*  The zebra was awful again", second)
@@ -165,25 +146,10 @@ def test_the_command(learned, capsys, monkeypatch):
     assert unknown == "the model does not know: zebra"
     assert seen.startswith("expect mistakes: it has seen 17 words: ")
 
-    class Stdin:
-        buffer = io.BytesIO(b"that book was fine today\n\nthe film was poor today")
-
-    monkeypatch.setattr(sys, "stdin", Stdin)
-    assert cli.main(["classify", "--model", str(folder)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[:1] for line in lines] == ["+", "", "-"]
-    assert cli.main(["classify", "film " * 20]) == 0
-    assert capsys.readouterr().err == "the text is too long for the model: its last 10 tokens are ignored\n"
-    assert cli.main(["classify", ""]) == 2
-    assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
-
-
-def test_the_training_command(file, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--steps", "3", *flags_of(TINY)]) == 0
-    out, err = capsys.readouterr()
-    lines = out.splitlines()
-    assert [line.split()[0] for line in lines] == ["steps", "wall", "validation", "accuracy", "saved"]
-    assert re.fullmatch(r"accuracy on unseen sentences \d+\.\d%", lines[3])
-    assert "3 labels: +, -, 0" in err
-    assert (tmp_path / "runs" / "classify-1" / "run.json").exists()
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"that book was fine today\n\nthe film was poor today"))
+    )
+    assert [line[:1] for line in done(capsys, "classify", "--model", folder).splitlines()] == ["+", "", "-"]
+    _, _, err = call(capsys, "classify", "film " * 20)
+    assert err == "the text is too long for the model: its last 10 tokens are ignored\n"
+    assert fails(capsys, "classify", "") == "the text is empty: there is nothing to classify"

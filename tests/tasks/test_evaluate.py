@@ -1,13 +1,11 @@
 """What becomes of a run after training: its measures on another file, its curve, more steps, pairs of texts."""
 
-import io
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
-from shared import call
+from shared import call, fails, stdin
 
 from transformer_np.tasks.bleu import bleu
 from transformer_np.tasks.classify import Classifier
@@ -90,8 +88,8 @@ def test_labelled_texts(here, capsys):
     assert found["loss (nats per text)"] == pytest.approx(-np.log([p[0]["y"], p[1]["y"], p[2]["x"]]).mean(), abs=1e-5)
     assert found["accuracy"] == np.mean([p[0]["y"] > 0.5, p[1]["y"] > 0.5, p[2]["x"] > 0.5]) and found["texts"] == 3
     (here / "other.tsv").write_text("z\ta film\nx\ta day\nz\tno day\n")
-    code, _, err = call(capsys, "evaluate", "other.tsv", "--model", "run")
-    assert code == 2 and "other.tsv has labels that the model lacks: z; it has x, y" in err
+    message = fails(capsys, "evaluate", "other.tsv", "--model", "run")
+    assert "other.tsv has labels that the model lacks: z; it has x, y" in message
 
 
 def test_sentence_pairs(here, capsys):
@@ -125,8 +123,8 @@ def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):
     (here / "text.txt").write_text(TEXT * 4)
     train_words = ["train", "word2vec", "--text", "text.txt", "--min-count", 1, "--steps", 1, "--d-model", 4]
     assert call(capsys, *train_words, "--out", "words")[0] == 0
-    code, _, err = call(capsys, "evaluate", "text.txt", "--model", "words")
-    assert code == 2 and "a run of the kind 'word2vec' has no measure for a file" in err
+    message = fails(capsys, "evaluate", "text.txt", "--model", "words")
+    assert "a run of the kind 'word2vec' has no measure for a file" in message
 
 
 def test_bleu():
@@ -170,8 +168,8 @@ def test_a_constant_rate_after_the_end(here, capsys):
     assert call(capsys, *more, 14)[0] == 0
     rates = History.load("run/checkpoint.safetensors").learning_rates
     assert rates[10:] == [0.0003] * 4 and 0.0003 not in rates[:10]
-    code, _, err = call(capsys, "train", "gpt", *options, *SIZES, "--out", "new", "--constant-lr", 0.1)
-    assert code == 2 and "--constant-lr is for a run that is resumed" in err
+    message = fails(capsys, "train", "gpt", *options, *SIZES, "--out", "new", "--constant-lr", 0.1)
+    assert "--constant-lr is for a run that is resumed" in message
 
 
 @pytest.mark.long
@@ -182,10 +180,9 @@ def test_the_curve_of_a_run(here, capsys):
         assert call(capsys, "plot", "loss", *arguments, "-o", "loss.png")[0] == 0
         assert (here / "loss.png").read_bytes().startswith(b"\x89PNG")
         (here / "loss.png").unlink()
-    code, _, err = call(capsys, "plot", "attention", "--model", "run", "-o", "a.png")
-    assert code == 2 and "pass a TEXT, not 'Lucas will travel in December': the training text of the model" in err
-    code, _, err = call(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
-    assert code == 2 and "there is no checkpoint" in err
+    message = fails(capsys, "plot", "attention", "--model", "run", "-o", "a.png")
+    assert "pass a TEXT, not 'Lucas will travel in December': the training text of the model" in message
+    assert "there is no checkpoint" in fails(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
 
 
 # --- pairs of texts --------------------------------------------------------------------------------------------------
@@ -210,14 +207,13 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     assert found["probabilities"] == classifier.probabilities("a dog", "the cat")
     assert 0 <= evaluated(capsys, "pairs.tsv")["accuracy"] <= 1
     for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
-        code, _, err = call(capsys, "classify", "--model", "run", *words)
-        assert code == 2 and message in err
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n")))
-    code, _, err = call(capsys, "classify", "--model", "run", "--pair")
-    assert code == 2 and "two texts with a tab between them on each line; there is none in 'a dog'" in err
+        assert message in fails(capsys, "classify", "--model", "run", *words)
+    stdin(monkeypatch, b"a dog\n")
+    message = fails(capsys, "classify", "--model", "run", "--pair")
+    assert "two texts with a tab between them on each line; there is none in 'a dog'" in message
     (here / "test.tsv").write_text("y\tone text\nn\tanother text\n")
-    code, _, err = call(capsys, "train", "classify", "--data", "pairs.tsv", "--test", "test.tsv", *SIZES)
-    assert code == 2 and "the texts to learn from are pairs, with three columns, but some of the others are not" in err
+    message = fails(capsys, "train", "classify", "--data", "pairs.tsv", "--test", "test.tsv", *SIZES)
+    assert "the texts to learn from are pairs, with three columns, but some of the others are not" in message
 
 
 # --- texts on standard input -----------------------------------------------------------------------------------------
@@ -227,7 +223,7 @@ def test_a_text_that_cannot_be_used_does_not_end_the_others(here, capsys, monkey
     (here / "pairs.tsv").write_text("".join(f"a dog {i % 9}\tum cão {i % 9}\n" for i in range(40)))
     train(capsys, "translate", "--pairs", "pairs.tsv", "--d-ff", 8, "--max-len", 6)
     lines = b"a dog 1\n" + b"a " * 20 + b"\n" + b"x" * (2 << 20) + b"\na dog 2\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    stdin(monkeypatch, lines)
     code, out, err = call(capsys, "translate", "--model", "run")
     first, too_long, not_text, last = out.split("\n")[:4]
     assert code == 2 and (too_long, not_text) == ("", "")

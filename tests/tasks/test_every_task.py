@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import fields
@@ -9,7 +10,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from shared import fails, flags_of
+from shared import call, done, fails, flags_of
 
 from transformer_np import cli
 from transformer_np.support.files import LOCK, held
@@ -48,12 +49,10 @@ every_task = pytest.mark.parametrize("kind", TASKS)
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    """Every test in a folder of its own, with all files."""
-    monkeypatch.chdir(tmp_path)
+def files(here):
+    """All files, in the folder of the test."""
     for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
+        (here / name).write_text(text, encoding="utf-8")
 
 
 def train(kind, folder, steps=7, how=None, **more):
@@ -114,16 +113,7 @@ def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
         "save_seconds": 0.5,
         "keep": "last",
     }
-    assert cli.main(["train", kind, "--batch-size", "0"]) == 2
-    assert "--batch-size must be at least 1, got 0" in capsys.readouterr().err
-
-
-@every_task
-def test_a_path_may_be_a_path(kind, here):
-    (name,) = CASES[kind].keys() & FILES.keys()
-    Options = TASKS[kind].Options
-    other = {"tasks": "spans"} if kind == "t5" else {}
-    assert Options(**{name: here / name, **other}) == Options(**{name: str(here / name), **other})
+    assert "--batch-size must be at least 1, got 0" in fails(capsys, "train", kind, "--batch-size", 0)
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
@@ -200,10 +190,22 @@ def test_data_that_cannot_be_learned_from_leave_nothing_behind(kind, content, op
     assert not (here / "run").exists()
 
 
+DAMAGED = {  # a fact in the description of a run, values that it cannot have, and the error
+    "classify": ("labels", (None, ["early"], ["early", "late", "never"]), "it does not name 2 labels"),
+    "t5": ("prefixes", (None, "sentiment: ", [1]), "it does not name the prefixes"),
+}
+
+
 @every_task
 def test_the_run_is_what_its_folder_gives(kind, here):
     run = train(kind, here / "run")
     assert np.isfinite(run.validation_loss) and all(0 <= share <= 1 for share in run.measured.values())
+    path = here / "run" / runs.DESCRIPTION
+    description = json.loads(path.read_text(encoding="utf-8"))
+    if "optimizer" in description["options"]:
+        del description["options"]["optimizer"]  # as before there was another one
+        path.write_text(json.dumps(description), encoding="utf-8")
+        assert TASKS[kind].read(here / "run")[1].optimizer == "adamw"
     Result = TASKS[kind].Result
     if Result is None:  # it is fine-tuned
         return
@@ -214,9 +216,11 @@ def test_the_run_is_what_its_folder_gives(kind, here):
     else:
         theirs = loaded.model.state_dict()
         assert all(np.array_equal(values, theirs[name]) for name, values in of.model.state_dict().items())
-    (here / "run" / runs.DESCRIPTION).write_text(json.dumps({"kind": kind, "options": {"depth": 3}}))
-    with pytest.raises(ValueError, match=r"run\.json is damaged"):
-        Result.load(here / "run")
+    name, values, message = DAMAGED.get(kind, ("options", ({"depth": 3},), ""))
+    for value in values:
+        path.write_text(json.dumps({**description, name: value}), encoding="utf-8")
+        with pytest.raises(ValueError, match=rf"run\.json is damaged: .*{message}"):
+            Result.load(here / "run")
 
 
 @every_task
@@ -244,6 +248,34 @@ def test_resume_refuses_other_options_and_other_data(kind, here):
     assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
     (here / "moved").rename(here / name)
     assert train(kind, here / "run", steps=1, how={"overwrite": True}).trainer.step == 1
+
+
+SAID = {  # about the data, on stderr, and the names of what is measured
+    "translate": ("116 training pairs, 14 for validation", ["exact match on unseen sentences"]),
+    "gpt": ("2,202 tokens to learn from, 245 for validation", []),
+    "classify": ("116 texts to learn from, .* 2 labels: early, late", ["accuracy on unseen sentences"]),
+    "mlm": ("131 texts to learn from", ["hidden tokens found on unseen sentences"]),
+    "xl": ("2,202 tokens to learn from, 8 streams of 68 segments", []),
+    "t5": ("spans: 1,284 tokens to learn from", ["spans: hidden tokens found, those before them given"]),
+    "word2vec": (
+        "418 words to learn from, 12 different ones; 2 steps are 0.1 times through the text",
+        ["true neighbours told from drawn words in unseen text"],
+    ),
+}
+
+
+@every_task
+def test_the_command(kind, here, capsys):
+    """What it says, where it saves, and that the run goes on."""
+    code, out, err = call(capsys, "train", kind, *flags_of(CASES[kind]), "--steps", 2)
+    about, measured = SAID[kind]
+    lines = [r"steps 2", r"wall time \d+\.\d s", *[r"words per minute [\d,]+"] * (kind == "word2vec")]
+    lines += [r"validation loss \d\.\d{4}", *(rf"{name} \d+\.\d%" for name in measured), f"saved in runs/{kind}-1"]
+    assert code == 0 and re.fullmatch("\n".join(lines) + "\n", out) and re.search(about, err)
+    assert (here / "runs" / f"{kind}-1" / runs.DESCRIPTION).exists()
+    resume = ("train", kind, "--out", f"runs/{kind}-1", "--resume")
+    assert f"started with --batch-size {CASES[kind]['batch_size']}, not 7" in fails(capsys, *resume, "--batch-size", 7)
+    assert done(capsys, *resume, "--steps", 3).startswith("steps 3\n")
 
 
 COMMANDS = {"translate": "translate", "gpt": "generate", "classify": "classify", "t5": "t5"}
@@ -275,15 +307,13 @@ def test_interrupted_is_uninterrupted(kind, here, monkeypatch, how):
         patch.setattr(Trainer, "_one_step", stopping)
         assert train(kind, here / "parts", how=how).trainer.step == 2
         assert TASKS[kind].train({}, here / "parts", resume=True, progress=False).trainer.step == 5
-    resumed = TASKS[kind].train({}, here / "parts", resume=True, progress=False)
-    assert state(here / "parts") == state(here / "whole")
-    assert resumed.trainer.history.losses == whole.trainer.history.losses
-    assert resumed.trainer.history.validation == whole.trainer.history.validation
-    assert (resumed.validation_loss, resumed.measured, resumed.kept) == (
-        whole.validation_loss,
-        whole.measured,
-        whole.kept,
-    )
+    for _ in range(2):  # the second time nothing is left to do, and all is measured again
+        resumed = TASKS[kind].train({}, here / "parts", resume=True, progress=False)
+        assert state(here / "parts") == state(here / "whole")
+        assert resumed.trainer.history.losses == whole.trainer.history.losses
+        assert resumed.trainer.history.validation == whole.trainer.history.validation
+        for name in ("validation_loss", "measured", "kept"):
+            assert getattr(resumed, name) == getattr(whole, name)
     stored = json.loads((here / "parts" / runs.DESCRIPTION).read_text())
     assert {name: stored[name] for name in HOW} == {"workers": 1, **how}
 
@@ -341,16 +371,6 @@ def test_two_processes_killed_at_random_moments(kind, here):
     longest = 2 * whole.trainer.history.seconds + 0.2
     killed_until_done(kind, here / "killed", how, 6, np.random.default_rng(), longest)
     assert state(here / "killed") == state(here / "whole")
-
-
-@every_task
-def test_a_run_whose_description_names_no_optimizer_is_adamws(kind, here):
-    train(kind, here / "run", steps=1)
-    path = here / "run" / runs.DESCRIPTION
-    description = json.loads(path.read_text(encoding="utf-8"))
-    if description["options"].pop("optimizer", None) is not None:
-        path.write_text(json.dumps(description), encoding="utf-8")
-        assert TASKS[kind].read(here / "run")[1].optimizer == "adamw"
 
 
 @pytest.mark.parametrize("kind", ["translate", "xl"])  # xl carries a memory from step to step

@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from shared import assert_same, call, done, fails
 
-from transformer_np import cli
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, Word2Vec, Word2VecConfig
 from transformer_np.models.layouts.folder import load_any
-from transformer_np.tasks import fine_tuning, pretrained_classes, runs
+from transformer_np.tasks import fine_tuning, runs
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
@@ -169,7 +169,11 @@ def test_another_folder_is_noticed(here):
 def test_a_run_in_which_all_learns_needs_no_folder(here):
     train_classifier()
     (here / "bert").rename(here / "gone")
-    assert Classifier.load("run").probabilities("a dog barks").keys() == {"cat", "dog"}
+    classifier = Classifier.load("run")
+    assert classifier.probabilities("a dog barks").keys() == {"cat", "dog"}
+    tokenizer = classifier.tokenizer  # the pretrained one
+    assert tokenizer.encode("a dog barks") == [2, 4, 5, 7, 3] and tokenizer.token(5) == "dog"
+    assert fine_tuning.read_tokenizer(tokenizer.to_dict()).encode("dog") == [2, 5, 3]
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -206,45 +210,32 @@ def test_a_small_context_is_the_default_block_size(here):
 # --- from the command line -------------------------------------------------------------------------------------------
 
 
-def transformer_np(capsys, *arguments):
-    assert cli.main(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
 def test_a_fine_tuned_classifier_on_the_command_line(here, capsys):
-    out = transformer_np(
-        capsys,
-        *("train", "classify", "--pretrained", "bert", "--data", "data.tsv", "--out", "run", "--lora", "3"),
-        *("--pooling", "cls", "--steps", "60", "--lr", "0.05", "--old-rate", "0.5", "-q", "--workers", "1"),
-    )
+    options = "--lora 3 --pooling cls --steps 60 --lr 0.05 --old-rate 0.5 -q --workers 1".split()
+    out = done(capsys, *"train classify --pretrained bert --data data.tsv --out run".split(), *options)
     assert float(re.search(r"accuracy on unseen sentences ([\d.]+)%", out).group(1)) == 100
-    assert re.match(r"dog \d", transformer_np(capsys, "classify", "--model", "run", "a dog barks today"))
-    transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
-    assert "barks" in (here / "page.html").read_text()
-    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
+    assert re.match(r"dog \d", done(capsys, "classify", "--model", "run", "a dog barks today"))
+    assert call(capsys, "classify", "--model", "run", "--question", "a cat", "a dog")[2].endswith(
+        "the model in run answers no questions: leave out --question\n"
+    )
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
 def test_a_fine_tuned_gpt_on_the_command_line(here, capsys, kind):
-    out = transformer_np(
-        capsys,
-        *("train", "gpt", "--pretrained", kind, "--text", "text.txt", "--out", "run", "--freeze", "1"),
-        *("--steps", "30", "--block-size", "8", "--lr", "0.01", "-q", "--workers", "1"),
-    )
-    assert "validation loss" in out
-    text = transformer_np(capsys, "generate", "--model", "run", "a dog", "--max-new-tokens", "5", "--temperature", "0")
+    options = "--freeze 1 --steps 30 --block-size 8 --lr 0.01 -q --workers 1".split()
+    train = f"train gpt --pretrained {kind} --text text.txt --out run".split()
+    assert "validation loss" in done(capsys, *train, *options)
+    text = done(capsys, "generate", "--model", "run", "a dog", "--max-new-tokens", 5, "--temperature", 0)
     assert text.startswith("a dog ") and set(text.split()) <= set(WORDS)
-    transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
-    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
-    transformer_np(capsys, "plot", "architecture", "--model", "run", "-o", "model.png")
 
 
-def test_the_tokenizer_of_a_run_is_the_pretrained_one(here):
-    train_classifier()
-    (here / "bert").rename(here / "gone")
-    tokenizer = Classifier.load("run").tokenizer
-    assert tokenizer.encode("a dog barks") == [2, 4, 5, 7, 3] and tokenizer.token(5) == "dog"
-    assert fine_tuning.read_tokenizer(tokenizer.to_dict()).encode("dog") == [2, 5, 3]
+@pytest.mark.parametrize("kind", MODELS)
+def test_pictures_of_a_fine_tuned_run(here, capsys, kind):
+    train(kind, steps=1)
+    done(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
+    assert "barks" in (here / "page.html").read_text()
+    done(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
+    done(capsys, "plot", "architecture", "--model", "run", "-o", "model.png")
 
 
 def test_pretrained_layers_learn_with_the_lower_rate(here):
@@ -263,38 +254,33 @@ def test_pretrained_layers_learn_with_the_lower_rate(here):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_merged_run_stands_alone(here, capsys, kind):
-    train(kind, **{"lora": 2, "lr": 0.05})
-    transformer_np(capsys, "merge", "--model", "run", "--out", "new")
+    """As a run, and as a folder in the layout of others."""
+    train(kind, lora=2, lr=0.05, **({"pooling": "cls"} if kind == "bert" else {}))
+    done(capsys, "merge", "--model", "run", "--out", "merged")
+    done(capsys, "merge", "--model", "run", "--out", "folder", "--pretrained")
     result = Classifier if kind == "bert" else TextGenerator
-    before, ids = result.load("run").model, np.array([[4, 5, 7, 9]])
+    run, ids, text = result.load("run"), np.array([[4, 5, 7, 9]]), "a dog barks"
     (here / kind).rename(here / "gone")
     (here / "run").rename(here / "old")
-    after = result.load("new").model
-    old, new = (load_checkpoint(f"{folder}/{CHECKPOINT}")[1] for folder in ("old", "new"))
+    after = result.load("merged").model
+    old, new = (load_checkpoint(f"{folder}/{CHECKPOINT}")[1] for folder in ("old", "merged"))
     assert {"kind", "vocabulary"} < new.keys() and {name: old[name] for name in new} == new
     ask = "classify" if kind == "bert" else "forward"
-    assert np.array_equal(getattr(after, ask)(ids), getattr(before, ask)(ids))
-    assert cli.main(["merge", "--model", "new", "--out", "new"]) == 2
-    assert capsys.readouterr().err == "transformer-np: error: new already has a model: choose another folder\n"
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_a_merged_model_in_the_layout_of_others(here, capsys, kind):
-    train(kind, lora=2, lr=0.05, **({"pooling": "cls"} if kind == "bert" else {}))
-    transformer_np(capsys, "merge", "--model", "run", "--out", "new", "--pretrained")
-    text = "a dog barks"
+    assert np.array_equal(getattr(after, ask)(ids), getattr(run.model, ask)(ids))
     if kind == "bert":
-        found = PretrainedClassifier.load("new").probabilities(text)
-        assert found == Classifier.load("run").probabilities(text) and found.keys() == {"cat", "dog"}
-        assert transformer_np(capsys, "classify", "--pretrained", "new", text) == transformer_np(
-            capsys, "classify", "--model", "run", text
+        found = PretrainedClassifier.load("folder").probabilities(text)
+        assert found == run.probabilities(text) and found.keys() == {"cat", "dog"}
+        assert done(capsys, "classify", "--pretrained", "folder", text) == done(
+            capsys, "classify", "--model", "merged", text
         )
     else:
-        assert transformer_np(capsys, "generate", "--pretrained", "new", text, "--max-new-tokens", "3").startswith(text)
-        run = TextGenerator.load("run").model.state_dict()
-        assert all(np.array_equal(array, run[name]) for name, array in load_any("new").state_dict().items())
-    with pytest.raises(FileExistsError, match="new already has a model"):
-        runs.merge_as_pretrained("run", "new")
+        assert done(capsys, "generate", "--pretrained", "folder", text, "--max-new-tokens", 3).startswith(text)
+        assert_same(load_any("folder"), run.model)
+    assert fails(capsys, "merge", "--model", "merged", "--out", "merged") == (
+        "merged already has a model: choose another folder"
+    )
+    with pytest.raises(FileExistsError, match="folder already has a model"):
+        runs.merge_as_pretrained("merged", "folder")
 
 
 def test_what_cannot_be_merged(here, capsys):
@@ -309,8 +295,7 @@ def test_what_cannot_be_merged(here, capsys):
     with pytest.raises(ValueError, match="words has a Word2Vec; Hugging Face's layout"):
         runs.merge_as_pretrained("words", "new")
     for command in (["explain"], ["plot", "architecture", "-o", "a.png"]):
-        assert cli.main([*command, "--model", "words"]) == 2
-        assert "words has word vectors, which have no layers" in capsys.readouterr().err
+        assert "words has word vectors, which have no layers" in fails(capsys, *command, "--model", "words")
     runs.merge("own", "copy")
     with pytest.raises(ValueError, match="not a checkpoint to resume from"):
         ClassifyTask().train({"steps": 2}, "copy", resume=True, progress=False)
@@ -331,79 +316,3 @@ def test_padding_is_known_from_the_lengths(here):
     p = model.classify(ids, padding=np.zeros(ids.shape, bool))[0].astype(float)
     assert list(seen.probabilities("a dog barks").values()) == pytest.approx(np.exp(p) / np.exp(p).sum())
     assert not np.allclose(model.classify(ids)[0], p)  # without the mask the dog would be hidden
-
-
-# --- heads of other tasks --------------------------------------------------------------------------------------------
-
-
-def write_head(folder, labels=(), **head):
-    """A folder like "bert" with this head and these labels."""
-    write_folder(folder, "bert")
-    model = Bert(BertConfig(len(WORDS), 16, 12, 3, 3, 20, mlm_head=False, pooler=False, **head))
-    model = randomised(model, np.random.default_rng(1))
-    model.save_pretrained(folder)
-    settings = json.loads((folder / "config.json").read_text())
-    settings["id2label"] = {str(i): label for i, label in enumerate(labels)}
-    (folder / "config.json").write_text(json.dumps(settings))
-    return model.eval()
-
-
-def test_the_label_of_each_token(here, capsys):
-    model = write_head(here / "tokens", ["O", "ANIMAL", "SOUND"], token_classes=3)
-    classifier = PretrainedClassifier.load("tokens")
-    found = classifier.tokens("a dog barks")
-    best = model.classify_tokens(np.array([[2, 4, 5, 7, 3]]))[0, 1:-1].argmax(axis=-1)
-    assert [(token, label) for token, label, _ in found] == [
-        (token, ["O", "ANIMAL", "SOUND"][i]) for token, i in zip(["a", "dog", "barks"], best, strict=True)
-    ]
-    assert all(1 / 3 < p <= 1 for *_, p in found)
-    lines = transformer_np(capsys, "classify", "--pretrained", "tokens", "a dog barks", "cat").splitlines()
-    assert lines[:3] == [f"{label} {p:.1%}  {token}" for token, label, p in found] and len(lines) == 4
-    shown = json.loads(transformer_np(capsys, "classify", "--pretrained", "tokens", "--json", "a dog barks"))
-    assert [tuple(row.values()) for row in shown["tokens"]] == found and shown["text"] == "a dog barks"
-
-
-def test_the_answer_in_a_text(here, capsys):
-    model = write_head(here / "answers", span_head=True)
-    question, text = "a cat", "a  Dog barks loudly here"  # "Dog" is unknown; places are those of the text as written
-    ids = [2, 4, 6, 3, 4, 1, 7, 9, 10, 3]
-    every = np.exp(model.span_scores(np.array([ids]), segments=np.array([[0] * 4 + [1] * 6]))[0])
-    p = (every / every[[0, 4, 5, 6, 7, 8]].sum(axis=0))[4:9]  # [CLS], which stands for no answer, and the text
-    spans = {(s, e): p[s, 0] * p[e, 1] for s in range(5) for e in range(s, 5)}
-    start, end = max(spans, key=spans.get)
-    places = [(0, 1), (3, 6), (7, 12), (13, 19), (20, 24)]
-    answer, probability = PretrainedClassifier.load("answers").answer(question, text)
-    assert answer == text[places[start][0] : places[end][1]]
-    assert probability == pytest.approx(spans[start, end], rel=1e-4)
-    shown = transformer_np(capsys, "classify", "--pretrained", "answers", "--question", question, text)
-    assert shown == f"{probability:6.1%}  {answer}\n"
-    long = PretrainedClassifier.load("answers").answer(question, "barks " * 100)[0]  # the end is cut off
-    assert len(long) < 70
-    for given, message in (((question, ""), "text is empty"), (("a " * 20, text), "no room for the second in 16")):
-        with pytest.raises(ValueError, match=message):
-            PretrainedClassifier.load("answers").answer(*given)
-
-
-def test_an_answer_ends_after_it_begins_and_is_short(here, monkeypatch):
-    write_head(here / "answers", span_head=True)
-    classifier = PretrainedClassifier.load("answers")
-    scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
-    scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
-    scores[0, [4, 7], 1] = 9, 8
-    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, padding, segments: scores)
-    assert classifier.answer("a cat", "dog cat barks meows loudly")[0] == "cat barks meows"
-    monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
-    assert len(classifier.answer("a cat", "dog cat barks meows loudly")[0].split()) <= 2
-
-
-def test_a_question_to_the_wrong_model(here, capsys):
-    write_head(here / "answers", span_head=True)
-    for arguments, message in (
-        (["--pretrained", "answers", "a dog"], "needs --question"),
-        (["--pretrained", "bert", "a dog"], "a BERT without a head for a task; train one with"),
-    ):
-        assert cli.main(["classify", *arguments]) == 2
-        assert message in capsys.readouterr().err
-    train_classifier()
-    assert cli.main(["classify", "--model", "run", "--question", "a cat", "a dog"]) == 2
-    assert "the model in run answers no questions: leave out --question" in capsys.readouterr().err

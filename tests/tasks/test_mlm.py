@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.data import IGNORED, MaskedBatch
 from transformer_np.models import Bert, BertConfig
@@ -29,20 +28,12 @@ def train(file, folder, **options):
 # --- the objective ---------------------------------------------------------------------------------------------------
 
 
-def objective_and_batch():
-    rng = np.random.default_rng(0)
-    model = Bert(BertConfig(11, 9, 12, 3, 2, 10, dropout=0.0, dtype="float64"))
-    for parameter in model.parameters():
-        parameter.data = rng.normal(size=parameter.shape) * 0.5
+def test_only_what_is_asked_for_counts(random_module):
+    model = random_module(Bert(BertConfig(11, 9, 12, 3, 2, 10, dropout=0.0, dtype="float64")))
     ids = np.array([[1, 5, 10, 7, 2], [1, 10, 6, 2, 0]])
     targets = np.array([[-1, -1, 6, 7, -1], [-1, 4, -1, -1, -1]])
-    return MaskedLanguageModel(model), MaskedBatch(ids, targets)
-
-
-def test_only_what_is_asked_for_counts():
-    objective, batch = objective_and_batch()
-    loss, tokens = objective.forward(batch)
-    log_p = np.log(F.softmax(objective.model.mlm_logits(batch.ids)))
+    loss, tokens = MaskedLanguageModel(model).forward(MaskedBatch(ids, targets))
+    log_p = np.log(F.softmax(model.mlm_logits(ids)))
     assert tokens == 3 and IGNORED == -1
     assert loss == pytest.approx(-(log_p[0, 2, 6] + log_p[0, 3, 7] + log_p[1, 1, 4]) / 3, rel=1e-10)
 
@@ -96,6 +87,7 @@ def fine_tune(folder, out="tuned", **options):
 
 def test_fine_tuning_begins_with_what_was_learned(pretrained):
     run = fine_tune(pretrained, lr=1e-30, warmup=0, weight_decay=0.0)  # nothing moves
+    assert f"which start from {pretrained / 'mlm'}" in run.setup.note
     assert {name: getattr(run.options, name) for name in TINY if name != "batch_size"} == {
         name: size for name, size in TINY.items() if name != "batch_size"
     }
@@ -135,20 +127,3 @@ def test_what_cannot_be_fine_tuned(pretrained):
     fine_tune(pretrained)
     with pytest.raises(ValueError, match="has a run of the kind 'classify', not 'mlm'"):
         fine_tune(pretrained, init=pretrained / "tuned", out="again")
-
-
-@pytest.mark.long
-def test_the_commands(pretrained, capsys, monkeypatch):
-    monkeypatch.chdir(pretrained)
-    tiny = "--steps 2 --batch-size 4".split()
-    sizes = "--layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9".split()
-    assert cli.main(["train", "mlm", "--text", "text.txt", "--out", "words", *tiny, *sizes]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "steps 2" and lines[2].startswith("validation loss ")
-    assert lines[3].startswith("hidden tokens found on unseen sentences ")
-    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--init", "words", "--out", "tuned", *tiny]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.splitlines()[3].startswith("accuracy on unseen sentences ")
-    assert "which start from words" in captured.err
-    assert cli.main(["train", "mlm", "--out", "words", "--resume", "--steps", "3"]) == 0
-    assert capsys.readouterr().out.startswith("steps 3\n")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from shared import call, fails, flags_of
+from shared import call, fails
 
 from transformer_np import data
 from transformer_np.data import TextBatches, read_text, split_text, validation_batches
@@ -260,16 +260,6 @@ def test_prompts_that_will_not_do(learned, prompt, message):
 def run(learned, here):
     """A copy of the run that has learned."""
     return shutil.copytree(learned[0], here / "run")
-
-
-def test_train_and_generate(capsys):
-    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags_of(TINY))
-    steps, wall, loss, saved = out.splitlines()
-    assert code == 0 and steps == "steps 3" and wall.startswith("wall time ") and saved == "saved in runs/gpt-1"
-    assert 2 < float(loss.removeprefix("validation loss ")) < 4
-    assert f"{int(0.9 * len(TEXT)):,} tokens to learn from" in err
-    code, out, _ = call(capsys, "generate", "--prompt", "one", "--max-new-tokens", 9)
-    assert code == 0 and out.startswith("one")
 
 
 @pytest.mark.usefixtures("run")

@@ -7,9 +7,10 @@ import shutil
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from shared import done, fails
 
-from transformer_np import cli, plots
 from transformer_np import functional as F
+from transformer_np import plots
 from transformer_np.data import UNK, PlainWordTokenizer, SkipGrams, Tokenizer, write_vectors
 from transformer_np.data.skipgrams import keep_probability, noise
 from transformer_np.inspection.gradcheck import check_gradients
@@ -404,13 +405,10 @@ def test_a_translator_begins_with_vectors(pairs, tmp_path, rng, binary, frozen):
     vectors = 30 * rng.normal(size=(6, 6)).astype(np.float32)
     write_vectors(tmp_path / "vectors", words, vectors, binary)
     options = {"embeddings": tmp_path / "vectors", "freeze_embeddings": frozen}
-    notes = []
-    start = TranslationTask()
-    start.setup, setup = lambda *a: notes.append(setup(*a)) or notes[-1], start.setup
-    given = TranslationOptions(pairs=pairs, **{**SMALL, **options})
-    data = start.load(given)
-    begin = start.setup(given, data, start.train_tokenizers(given, data))
-    tokenizer = start.train_tokenizers(given, data)["source"]
+    task, given = TranslationTask(), TranslationOptions(pairs=pairs, **{**SMALL, **options})
+    data = task.load(given)
+    tokenizers = task.train_tokenizers(given, data)
+    begin, tokenizer = task.setup(given, data, tokenizers), tokenizers["source"]
     table = begin.model.src_input.embedding.table.data
     rows = [tokenizer.encode(word)[0] for word in ("runs", "ana", "eva")]
     expected = vectors[[1, 2, 3]] / np.sqrt((vectors[[1, 2, 3]] ** 2).sum(axis=1).mean())
@@ -456,60 +454,35 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture
-def here(trained, tmp_path, monkeypatch):
-    """A copy of it, and the current folder."""
-    shutil.copytree(trained, tmp_path / "here")
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
-
-
-def call(capsys, command):
-    code = cli.main(command.split())
-    return code, *capsys.readouterr()
-
-
-def test_the_training_command(file, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    options = "--steps 3 --d-model 8 --window 2 --min-count 1 --batch-size 50"
-    code, out, err = call(capsys, f"train word2vec --text text.txt --out words {options}")
-    assert code == 0 and "855 words to learn from, 16 different ones; 3 steps are 0.2 times" in err
-    assert re.fullmatch(
-        r"steps 3\nwall time .* s\nwords per minute [\d,]+\nvalidation loss \d\.\d{4}\n"
-        r"true neighbours told from drawn words in unseen text \d+\.\d%\nsaved in words\n",
-        out,
-    )
-    assert call(capsys, "train word2vec --out words --resume --steps 4")[1].startswith("steps 4\n")
+def here(trained, here):
+    """A copy of it, which is the current folder."""
+    return shutil.copytree(trained, here, dirs_exist_ok=True)
 
 
 def test_the_neighbours_command(here, capsys):
-    code, out, err = call(capsys, "neighbours ana dogs --count 2 --analogy ana lucas dogs")
-    assert (code, err) == (0, "")
-    blocks = [block.splitlines() for block in out.split("\n\n")]
+    ask = "neighbours ana dogs --count 2 --analogy ana lucas dogs".split()
+    blocks = [block.splitlines() for block in done(capsys, *ask).split("\n\n")]
     assert [block[0] for block in blocks] == ["ana", "dogs", "ana : lucas = dogs : ?"]
-    for block in blocks:
+    for block, answer in zip(blocks, map(json.loads, done(capsys, *ask, "--json").splitlines()), strict=True):
         assert len(block) == 3 and all(re.fullmatch(r"  [ -]\d\.\d{3}  \w+", line) for line in block[1:])
+        assert block[1:] == [f"  {n['cosine']:6.3f}  {n['word']}" for n in answer["neighbours"]]
+        assert block[0] == answer["question"]
 
 
-def test_neighbours_for_a_program(here, capsys):
-    (answer,) = call(capsys, "neighbours ana --count 2 --json")[1].splitlines()
-    shown = call(capsys, "neighbours ana --count 2")[1].splitlines()
-    answer = json.loads(answer)
-    assert [answer["question"], *(f"  {n['cosine']:6.3f}  {n['word']}" for n in answer["neighbours"])] == shown
-
-
-@pytest.mark.parametrize("flag", ["", "--binary"])
+@pytest.mark.parametrize("flag", [[], ["--binary"]])
 def test_vectors_saved_are_vectors_read(here, capsys, flag):
-    assert call(capsys, f"neighbours --model run --save vectors.x {flag}") == (0, "vectors.x\n", "")
+    assert done(capsys, "neighbours", "--model", "run", "--save", "vectors.x", *flag) == "vectors.x\n"
     assert (here / "vectors.x").read_bytes().startswith(b"16 8\n")
-    direct, from_file = (call(capsys, f"neighbours cats {source}") for source in ("--model run", "--vectors vectors.x"))
-    assert direct == from_file and direct[0] == 0
-    assert "<pad>" not in direct[1]
+    direct, from_file = (
+        done(capsys, "neighbours", "cats", *x) for x in (["--model", "run"], ["--vectors", "vectors.x"])
+    )
+    assert direct == from_file and "<pad>" not in direct
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", ["", "ana dogs bark", "ana dogs --near 3"])
 def test_the_map_command(here, capsys, words):
-    assert call(capsys, f"plot words {words} -o map.png") == (0, "map.png\n", "")
+    assert done(capsys, "plot", "words", *words.split(), "-o", "map.png") == "map.png\n"
     assert (here / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -532,6 +505,5 @@ def test_the_map_command(here, capsys, words):
     ],
 )
 def test_bad_use_of_the_commands(here, capsys, command, message):
-    code, out, err = call(capsys, command)
-    assert (code, out) == (2, "") and message in err and err.startswith("transformer-np: error: ")
+    assert message in fails(capsys, *command.split())
     assert not (here / "map.png").exists()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_trainer import Disturbed, assert_same, fit, make_batches, make_trainer, replaced, values
+from test_trainer import assert_same, fit, make_batches, make_trainer, replaced
 
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.training import load_checkpoint, load_model
@@ -80,25 +80,6 @@ def test_before_the_first_validation_there_is_nothing_to_put(random_model):
     assert best.tensors(0).keys() == {f"model.{name}" for name in before}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("stop", [1, 9])
-def test_a_resumed_training_continues_from_the_last_and_finds_the_same_best(tmp_path, stop):
-    straight = run(spoiled(tmp_path / "straight", keep_best=True))
-    first = spoiled(tmp_path / "file", keep_best=True)
-    with pytest.raises(KeyboardInterrupt):
-        run(first, batches=Disturbed(stop + 1, _interrupt), checkpoint_every=1)
-    resumed = spoiled(tmp_path / "file", keep_best=True)
-    resumed.resume()
-    run(resumed)
-    assert_same(values(resumed), values(straight))
-    assert (resumed.best.step, resumed.best.loss) == (straight.best.step, straight.best.loss)
-    assert_same(load_model(tmp_path / "file")[0].state_dict(), load_model(tmp_path / "straight")[0].state_dict())
-
-
-def _interrupt():
-    raise KeyboardInterrupt
-
-
 def test_the_best_is_the_best_on_the_sample():
     """At the end the history has the loss on all batches, but the sample decides."""
     trainer = run(spoiled(keep_best=True), steps=8, every=2, sample=HELD_OUT[:1])
@@ -133,15 +114,6 @@ def test_best_weights_that_do_not_fit_are_refused(tmp_path):
         replaced(tmp_path / "wrong", **damage)
         with pytest.raises(ValueError, match="its best weights do not belong to this model"):
             trainer.resume()
-
-
-@pytest.mark.long
-def test_two_processes_keep_the_best():
-    trainer = run(spoiled(keep_best=True, workers=2), steps=8)
-    losses = dict(trainer.history.validation)
-    assert trainer.best.step == min(losses, key=losses.get) < 8
-    trainer.best.put()
-    assert trainer.validate(HELD_OUT) == pytest.approx(losses[trainer.best.step], rel=1e-5)
 
 
 # --- the tasks -------------------------------------------------------------------------------------------------------
