@@ -98,6 +98,11 @@ def stderr_until(process, pattern):
     return said
 
 
+def resize(browser, width, height=900):
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
 def few_of(cases, few):
     """The cases of a test as parameters; all but a few are long."""
     return [pytest.param(*case, marks=() if case in few else pytest.mark.long) for case in cases]

@@ -2,13 +2,12 @@
 
 import json
 import re
-import shutil
 import sys
 import types
 from pathlib import Path
 
 import pytest
-from shared import call
+from shared import call, resize
 from test_notebooks_as_used import run
 
 from transformer_np.homework import all_exercises
@@ -192,14 +191,12 @@ REVEAL = """
 section.present { display: block; }</style>"""  # the layout of reveal.js, which comes from the network
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) not in SHARE)) for t in texts()]
 )
-def test_every_slide_fits_the_screen(text, tmp_path):
+def test_every_slide_fits_the_screen(browser, text, tmp_path):
     nbconvert = pytest.importorskip("nbconvert")
     nbformat = pytest.importorskip("nbformat")
-    driver = browser(tmp_path)
     stored = nbformat.read(text.parents[1] / f"{text.stem}.ipynb", 4)
     outputs = {cell.source: cell.outputs for cell in stored.cells if cell.cell_type == "code"}
     notebook = nbformat.reads(teacher_copy(text), 4)
@@ -211,11 +208,9 @@ def test_every_slide_fits_the_screen(text, tmp_path):
         "</head>", REVEAL + "</head>"
     )
     (tmp_path / "slides.html").write_text(page, encoding="utf-8")
-    try:
-        driver.get((tmp_path / "slides.html").as_uri())
-        tall = driver.execute_async_script(MEASURE)
-    finally:
-        driver.quit()
+    resize(browser, 1280, 860)
+    browser.get((tmp_path / "slides.html").as_uri())
+    tall = browser.execute_async_script(MEASURE)
     assert len(tall) > 3 and [slide for slide in tall if slide["height"] > 700 or slide["width"] > 1280] == []
     assert [slide for slide in tall if slide["size"] < 0.5] == []
 
@@ -236,19 +231,3 @@ const found = [];
   done(found);
 })();
 """
-
-
-def browser(folder):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("the slides are measured in chromium with its chromedriver, which are not there")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for option in ("--headless=new", "--no-sandbox", "--window-size=1280,860", f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(option)
-    made = webdriver.Chrome(options=options, service=Service(driver))
-    made.set_script_timeout(120)
-    return made

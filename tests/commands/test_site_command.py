@@ -27,27 +27,28 @@ for _ in range(400):
 """
 
 
-@pytest.mark.parametrize(("name", "steps"), [("07_translator", "steps=60"), ("02_self_attention", "steps=600")])
-def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps):
+@pytest.mark.parametrize(
+    ("name", "steps", "said"),
+    [
+        ("07_translator", "steps=60", "In the browser"),
+        ("02_self_attention", "steps=600", "A title"),
+        ("18_who_wrote_paris", "steps=600", "cannot run in a browser"),
+    ],
+)
+def test_a_copy_for_the_browser_says_what_is_different(tmp_path, name, steps, said):
     text = tmp_path / f"{name}.md"
     text.write_text(TEXT, "utf-8")
     cells = json.loads(in_a_browser.browser_copy(text))["cells"]
     code = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
     assert f"fit({steps})" in code and "steps=30" in code
     assert ('{"steps": 120, "warmup": 10}' in code and "range(40)" in code) == ("07" in name)
-    assert ("In the browser" in "".join(cells[0]["source"])) == ("07" in name)
+    first = "".join(cells[0]["source"])
+    assert said in first and ("rowser" in first) == ("rowser" in said)
 
 
 def test_the_longest_training_run_is_shorter():
     (text,) = [text for text in texts() if number(text) == "09"]
     assert "train_classifier(seed=0, steps=120)" in in_a_browser.browser_copy(text)
-
-
-def test_what_cannot_run_says_so_first(tmp_path):
-    text = tmp_path / "18_who_wrote_paris.md"
-    text.write_text(TEXT, "utf-8")
-    (first, *_) = json.loads(in_a_browser.browser_copy(text))["cells"]
-    assert "cannot run in a browser" in "".join(first["source"])
 
 
 def test_refusals(capsys, tmp_path):

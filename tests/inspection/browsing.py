@@ -1,21 +1,18 @@
 """What a test does with a page in the browser."""
 
 import numpy as np
+from shared import resize
 
 
 def opened(browser, path, make=None):
     resize(browser, 1280)
     still = {"name": "prefers-reduced-motion", "value": "reduce"}  # a transition would hide what is already drawn
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [still]})
+    browser.get_log("browser")  # what a page before this one has said
     browser.get(path.as_uri())
     yield (make or Page)(browser)
     log = browser.get_log("browser")
     assert not log, log
-
-
-def resize(browser, width, height=900):
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def too_wide(browser):

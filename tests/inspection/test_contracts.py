@@ -27,16 +27,19 @@ class Scale(Module):
         self.w = Parameter(np.random.default_rng(rng).normal(size=size).astype(np.float32))
         self.b = Parameter(np.zeros(size, np.float32))
 
+    def factor(self):
+        return self.w
+
     def forward(self, x):
         self.keep(x=x)
-        return x * self.w.data + self.b.data
+        return x * self.factor().data + self.b.data
 
     def backward(self, dout):
         x = self.kept("x")
         self.check(dout, x)
-        self.w.grad += (dout * x).sum(axis=(0, 1))
+        self.factor().grad += (dout * x).sum(axis=(0, 1))
         self.b.grad += dout.sum(axis=(0, 1))
-        return dout * self.w.data
+        return dout * self.factor().data
 
     def check(self, dout, x):
         if dout.shape != x.shape:
@@ -135,14 +138,8 @@ class InADictionary(Scale):
         self.weights = {"w": self.w}
         del self.w
 
-    def forward(self, x):
-        self.keep(x=x)
-        return x * self.weights["w"].data + self.b.data
-
-    def backward(self, dout):
-        self.weights["w"].grad += (dout * self.kept("x")).sum(axis=(0, 1))
-        self.b.grad += dout.sum(axis=(0, 1))
-        return dout * self.weights["w"].data
+    def factor(self):
+        return self.weights["w"]
 
 
 class ListOfParameters(Scale):
@@ -194,20 +191,17 @@ class RunningMean(Scale):
 
 
 class StoresItself(Scale):
-    def forward(self, x):
+    def keep(self, x):
         self.x = x
-        return x * self.w.data + self.b.data
 
-    def backward(self, dout):
-        self.w.grad += (dout * self.x).sum(axis=(0, 1))
-        self.b.grad += dout.sum(axis=(0, 1))
-        return dout * self.w.data
+    def kept(self, name):
+        return self.x
 
 
 class StoresInAList(StoresItself):
-    def forward(self, x):
+    def keep(self, x):
+        super().keep(x)
         self.inputs = [x]
-        return super().forward(x)
 
 
 class Noise(Scale):
@@ -297,7 +291,7 @@ class Lookup(Module):
 
 class CountsOnce(Lookup):
     def forward(self, ids):
-        self.keep(ids=ids)
+        super().forward(ids)
         return F.embedding(ids, self.table.data)
 
     def backward(self, dout):

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from browsing import LivePage, opened, resize, too_wide
+from browsing import LivePage, opened, too_wide
 from parity import numbers_in_numpy
+from shared import resize
 
 from transformer_np import functional as F
 from transformer_np.data import BPETokenizer, CharTokenizer, PlainWordTokenizer

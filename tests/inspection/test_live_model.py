@@ -17,71 +17,69 @@ from transformer_np.tasks.translation import TranslationOptions, TranslationTask
 # --- the forward pass -------------------------------------------------------------------------------------------------
 
 
-def test_three_sentences_in_the_page_and_in_numpy(browser, make_translator, tokenizers, tmp_path):
-    model = make_translator()
-    load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
-    for source, given in (([4, 5, 6], [1, 4, 5, 6]), ([7, 7], [1, 4]), ([10, 3, 9, 4, 4], [1, 12, 11])):
-        assert largest_difference(browser, model, source, given) < 1e-4
-        targets = [None, *range(5, 4 + len(given))]
-        assert largest_gradient_difference(browser, model, source, given, targets) < 1e-5
-    whole, in_two = (numbers_in_page(browser, [4, 5, 6], [1, 4, 5, 6], known=known) for known in (0, 2))
-    for name, array in whole.items():
-        np.testing.assert_allclose(in_two[name], array, rtol=1e-12, atol=1e-12, err_msg=name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "choices",
-    [
-        {"norm_first": True, "activation": "gelu"},
-        {"tie_embeddings": True, "activation": "gelu_tanh"},
-        {"norm_first": True, "tie_embeddings": True, "src_vocab_size": 13, "activation": "silu"},  # one vocabulary
-        {"num_encoder_layers": 0},
-    ],
-)
-def test_every_kind_of_translator(browser, make_translator, tokenizers, tmp_path, choices):
-    model = make_translator(**choices)
-    if choices.get("src_vocab_size"):
-        tokenizers = [tokenizers[1]] * 2
-    load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
-    assert largest_difference(browser, model, [10, 3, 9, 4, 4], [1, 12, 11]) < 1e-4
-
-
 LETTERS = CharTokenizer([*SPECIAL_TOKENS, *"abcde"])
-GPTS = [
-    {},
-    {"tie_embeddings": False, "bias": False},
-    {"activation": "relu", "window": 2, "positions": "sinusoidal"},
-    {"positions": "rotary", "norm": "rms", "activation": "gated_silu", "bias": False, "num_kv_heads": 1},
-    {"positions": "alibi", "activation": "gated_gelu", "bias": False},
-]
+TRANSLATORS = {
+    "translator": {},
+    "translator, pre-norm": {"norm_first": True, "activation": "gelu"},
+    "translator, tied": {"norm_first": True, "tie_embeddings": True},
+    "translator, one vocabulary": {"tie_embeddings": True, "src_vocab_size": 13, "activation": "silu"},
+    "translator, gelu_tanh": {"activation": "gelu_tanh"},
+    "translator, no encoder": {"num_encoder_layers": 0},
+}
+GPTS = {
+    "gpt": {},
+    "gpt, untied": {"tie_embeddings": False, "bias": False},
+    "gpt, window": {"activation": "relu", "window": 2, "positions": "sinusoidal"},
+    "gpt, rotary": {"positions": "rotary", "norm": "rms", "activation": "gated_silu", "bias": False, "num_kv_heads": 1},
+    "gpt, alibi": {"positions": "alibi", "activation": "gated_gelu", "bias": False},
+}
+LLAMA = {"num_kv_heads": 1, "num_layers": 2, "d_head": 6, "qkv_bias": True, "window": 3}
+TEXT = [4, 5, 6, 6, 8, 7, 4, 5]
+SENTENCES = [([4, 5, 6], [1, 4, 5, 6]), ([7, 7], [1, 4]), ([10, 3, 9, 4, 4], [1, 12, 11])]
+NAMED_APART = ("gpt, window", "gpt, rotary", "gpt, alibi", "llama")  # intermediates that the page names differently
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("choices", GPTS)
-def test_every_kind_of_gpt(browser, make_gpt, tmp_path, choices):
-    model = make_gpt(**choices)
-    load(browser, explore_live(model, LETTERS, "abc"), tmp_path)
-    given = [4, 5, 6, 6, 8, 7, 4, 5]
-    if "positions" not in choices:
-        assert largest_difference(browser, model, None, given) < 1e-4
-    whole = numbers_in_page(browser, None, given)
-    in_two = numbers_in_page(browser, None, given, known=5)
+@pytest.fixture
+def make(make_translator, make_gpt, random_module, tokenizers):
+    """make(kind) -> a model of this kind, and its page."""
+
+    def made(kind):
+        if kind in TRANSLATORS:
+            model = make_translator(**TRANSLATORS[kind])
+            shared = [tokenizers[1]] * 2 if kind.endswith("one vocabulary") else tokenizers
+            return model, explore_live(model, shared, "Ana is tired")
+        model = make_gpt(**GPTS[kind]) if kind in GPTS else random_module(Llama(LlamaConfig(9, 8, 12, 3, **LLAMA)))
+        return model, explore_live(model, LETTERS, "abcab")
+
+    return made
+
+
+@pytest.mark.parametrize("kind", [*TRANSLATORS, *GPTS, "llama"])
+def test_every_number_of_every_kind_of_model(browser, make, tmp_path, kind):
+    """Forward at once and in two parts, and backward; with changes if the model has the layers that they change."""
+    model, page = make(kind)
+    load(browser, page, tmp_path)
+    sentences = SENTENCES if kind == "translator" else SENTENCES[2:] if kind in TRANSLATORS else [(None, TEXT)]
+    for source, given in sentences:
+        if kind not in NAMED_APART:
+            assert largest_difference(browser, model, source, given) < 1e-4
+        targets = [None, *range(5, 4 + len(given))] if source else [4, None, 6, 7, 8, 8, 7, 4]
+        which = slice(1 if kind == "translator, no encoder" else None)
+        assert largest_gradient_difference(browser, model, source, given, targets, which) < 1e-5
+    whole, in_two = (numbers_in_page(browser, source, given, known=known) for known in (0, len(given) // 2))
     assert whole.keys() == in_two.keys()
     for name, array in whole.items():
         np.testing.assert_allclose(in_two[name], array, rtol=1e-12, atol=1e-12, err_msg=name)
-    assert largest_gradient_difference(browser, model, None, given, [4, None, 6, 7, 8, 8, 7, 4]) < 1e-5
 
 
 CONTRIBUTIONS = "live.contributions(live.model, live.result().values, arguments[0], arguments[1])"
 
 
-@pytest.mark.parametrize("choices", [None, {}, {"norm_first": True, "tie_embeddings": True}, GPTS[3]])
-def test_who_wrote_a_token(browser, make_translator, make_gpt, tokenizers, tmp_path, choices):
+@pytest.mark.parametrize("kind", ["gpt", "translator", "translator, tied", "gpt, rotary"])
+def test_who_wrote_a_token(browser, make, tmp_path, kind):
     """The terms of a logit are those in NumPy, and the step on the stage shows them for the token that was chosen."""
-    translates = choices is not None and "positions" not in choices
-    model = (make_translator if translates else make_gpt)(**(choices or {}))
-    page = explore_live(model, tokenizers if translates else LETTERS, "Ana is tired" if translates else "abcab")
+    translates = kind in TRANSLATORS
+    _, page = make(kind)
     load(browser, page, tmp_path)
     here = LivePage(browser)
     here.click("#next") if not translates else None
@@ -103,22 +101,11 @@ def test_who_wrote_a_token(browser, make_translator, make_gpt, tokenizers, tmp_p
     assert f"the logit of “{written}”" in here.one("#cell").text and "Who wrote" in here.one("#lesson-title").text
 
 
-@pytest.mark.long
-def test_a_llama(browser, random_module, tmp_path):
-    config = LlamaConfig(9, 8, 12, num_heads=3, num_kv_heads=1, num_layers=2, d_head=6, qkv_bias=True, window=3)
-    model = random_module(Llama(config))
-    load(browser, explore_live(model, LETTERS, "abc"), tmp_path)
-    assert largest_gradient_difference(browser, model, None, [4, 5, 6, 6, 8, 7], [4, None, 6, 7, 8, 8]) < 1e-5
-
-
 @pytest.mark.release
-def test_firefox_computes_the_same_and_draws(firefox, make_translator, make_gpt, tokenizers, tmp_path):
-    for model, tokenizer, ids in (
-        (make_translator(), tokenizers, ([4, 5, 6], [1, 4, 5, 6])),
-        (make_gpt(positions="rotary", num_kv_heads=1, activation="gated_silu", bias=False), LETTERS, (None, [4, 5, 6])),
-    ):
-        text = "ana is tired" if ids[0] else "abc"
-        load(firefox, explore_live(model, tokenizer, text), tmp_path)
+def test_firefox_computes_the_same_and_draws(firefox, make, tmp_path):
+    for kind, ids in (("translator", SENTENCES[0]), ("gpt, rotary", (None, [4, 5, 6]))):
+        model, page = make(kind)
+        load(firefox, page, tmp_path)
         targets = [None, *range(5, 4 + len(ids[1]))]
         assert largest_gradient_difference(firefox, model, *ids, targets) < 1e-5
         if ids[0]:

@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, unquote
 
 import numpy as np
 import pytest
-from browsing import LivePage, opened, resize
+from browsing import LivePage, opened
+from shared import resize
 
 from transformer_np.cli import main
 from transformer_np.data import CharTokenizer

@@ -120,17 +120,6 @@ def test_decoding_steps():
     }
 
 
-@pytest.mark.parametrize(("T", "count"), [(1, 1), (6, 5), pytest.param(30, 3, marks=pytest.mark.long)])
-def test_decoding_steps_layout(rng, T, count):
-    words = [*(f"word {i}" for i in range(30)), "antidisestablishmentarianism"]
-    logits = rng.normal(size=(T, 31)) * 3
-    logits[-1, -1] += 9
-    figure = plots.decoding_steps(plots.likeliest(logits, words, count))
-    check_layout(figure, on_panels=True)
-    assert figure.get_size_inches()[0] < 9
-    assert len(figure.axes) == T
-
-
 # --- sampling ---------------------------------------------------------------------------------------------------------
 
 
@@ -153,13 +142,3 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
         assert axes.get_xlim() == figure.axes[0].get_xlim()
     assert [text.get_text() for text in figure.axes[2].texts].count("0") == 4
     check_layout(figure, on_panels=True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "words", [["a"], ["antidisestablishmentarianism", " the", "$x$"], [f"word {i}" for i in range(40)]]
-)
-def test_sampling_layout(rng, words):
-    figure = plots.sampling(rng.normal(size=len(words)) * 3, words)
-    check_layout(figure, on_panels=True)
-    assert len(figure.axes) == 5 and figure.get_size_inches()[0] < 9

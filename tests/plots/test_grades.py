@@ -36,10 +36,3 @@ def test_class_results_shows_the_numbers():
     assert second.endswith("… (1)") and len(second) < 50
     assert check_layout(figure) > 8
     assert check_layout(plots.class_results(results[:1])) > 5
-
-
-def test_class_results_refuses():
-    with pytest.raises(ValueError, match="at least one exercise"):
-        plots.class_results([])
-    with pytest.raises(ValueError, match=r"states of relu must be right, .*\['late'\]"):
-        plots.class_results([result("relu", {"late": 1})])

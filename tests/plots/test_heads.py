@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
-from reading import ENGLISH, PORTUGUESE, TWELVE, check_layout, weights_of
+from reading import ENGLISH, PORTUGUESE, weights_of
 
 from transformer_np import plots
 from transformer_np.plots.arguments import steady
@@ -69,19 +69,3 @@ def test_head_view_follows_one_query(rng):
         assert len(lines) == 4
         assert {round(left - (h - 0.5) * 0.35, 6) for left, _ in lines} == {3.0}
     assert [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"] == ["em"]
-
-
-HEAD_VIEWS = {
-    "5 words": ((5, 5), PORTUGUESE, ENGLISH), "8 heads of 12": ((8, 12, 12), TWELVE, TWELVE),
-    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]), "12 heads, one word": ((12, 1, 5), ["a"], ENGLISH),
-    "16 heads of 100 × 1": ((16, 100, 1), [f"word {i}" for i in range(100)], ["a"]),
-}  # fmt: skip
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", HEAD_VIEWS)
-def test_head_view_layout(rng, size):
-    shape, queries, keys = HEAD_VIEWS[size]
-    figure = plots.head_view(weights_of(rng, *shape), queries, keys, title="Where each word looks, all heads in one")
-    check_layout(figure)
-    assert figure.get_size_inches()[0] < 10

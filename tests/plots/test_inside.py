@@ -27,12 +27,6 @@ def test_logit_lens_shows_the_likeliest_words(rng):
     check_layout(figure)
 
 
-@pytest.mark.long
-def test_logit_lens_layout(rng):
-    check_layout(plots.logit_lens(rng.normal(size=(4, 3, 30)), [f"word {i}" for i in range(3)]))
-    check_layout(plots.logit_lens(rng.normal(size=(1, 1, 2)), ["a"]))
-
-
 def test_head_ablation_shows_the_changes():
     table = HeadAblation(1.0, {"encoder.0.attention": np.array([1.5, 0.9, 1.001]), "short": np.array([3.0])})
     figure = plots.head_ablation(table, "loss", title="Without one head")

@@ -1,7 +1,5 @@
 """Learning: loss curves, and how large the gradients are."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from reading import after_backward, check_layout, history_of, png
@@ -61,13 +59,6 @@ def test_a_loss_that_is_not_finite_leaves_a_gap(rng):
     png(figure)
 
 
-def test_training_curve_refuses_a_history_that_does_not_fit(rng):
-    history = history_of(rng, 20)
-    for name, value in {"losses": [], "learning_rates": [1e-3] * 19, "validation": [1.0, 2.0]}.items():
-        with pytest.raises(ValueError, match=rf"history\.{name} must be"):
-            plots.training_curve(SimpleNamespace(**{**vars(history), name: value}))
-
-
 # --- loss curves ------------------------------------------------------------------------------------------------------
 
 
@@ -87,12 +78,6 @@ def test_the_names_of_curves_are_shown_as_they_are():
     figure = plots.loss_curves({name: [2.0, 1.0] for name in names})
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == names
     assert png(figure)  # no name is read as a formula
-
-
-@pytest.mark.parametrize("losses", [{}, {"a": []}, {"a": [[1.0]]}])
-def test_loss_curves_of_nothing(losses):
-    with pytest.raises(ValueError, match="losses"):
-        plots.loss_curves(losses)
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------

@@ -102,26 +102,6 @@ def test_titles_have_tex_between_dollars():
     assert title.get_text() == product.title and title.get_parse_math()
 
 
-def test_what_cannot_be_drawn(rng):
-    layer, _ = layer_after_forward(rng)
-    for head, row in ((0, 0), (4, 0), (1, 2)):
-        with pytest.raises(ValueError, match="head must lie in 1 … 3 and row in 0 … 1"):
-            plots.attention_products(layer, head=head, row=row)
-    with pytest.raises(ValueError, match="words must be 4 words, one for each row of X; got 2"):
-        plots.attention_products(layer, ["a", "b"])
-    with pytest.raises(TypeError, match="layer must be a MultiHeadAttention, got LayerNorm"):
-        plots.attention_products(LayerNorm(3))
-    with pytest.raises(TypeError, match="layer must be a LayerNorm, got 3"):
-        plots.layer_norm_products(3, np.ones((2, 2)))
-    layer(rng.normal(size=(1, 2, 6)), rng.normal(size=(1, 3, 6)))
-    with pytest.raises(ValueError, match="layer must have computed self-attention"):
-        plots.attention_products(layer)
-    with pytest.raises(ValueError, match="products must have at least one Product"):
-        plots.matrices([])
-    with pytest.raises(ValueError, match=r"X must be a matrix, got shape \(3,\)"):
-        plots.Product("a vector", [("X", np.ones(3))])
-
-
 def test_the_last_bits_of_a_sum_change_no_colour_and_no_number():
     """0.5 of the scale is the border of two colours, and 0.125 that of 0.12 and 0.13."""
     exact = np.array([[1.0, 0.5, 0.125], [-0.25, 0.365, 0.7]])

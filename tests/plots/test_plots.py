@@ -27,46 +27,72 @@ from transformer_np.tasks.translation import Translator
 # --- layout -----------------------------------------------------------------------------------------------------------
 
 
-ATTENTION_SIZES = {
-    "5 words": ((5, 5), PORTUGUESE, ENGLISH), "12 words": ((12, 12), TWELVE, TWELVE),
-    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]), "1 × 12": ((1, 12), ["a"], TWELVE),
-    "4 heads": ((4, 5, 5), PORTUGUESE, ENGLISH), "4 heads of 12": ((4, 12, 12), TWELVE, TWELVE),
-    "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH), "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
-    "4 heads of 30 × 1": ((4, 30, 1), TWELVE + TWELVE + TWELVE[:6], ["a"]),
-    "leaning far to the left": ((3, 12), ["a", "b", "c"], ["institutionalisation", *"bcdefghijkl"]),
+WORDS = [f"word {i}" for i in range(100)]
+LONGEST = "antidisestablishmentarianism"
+TITLE = "Cross-attention: where each Portuguese word looks in the English sentence"
+OF_ATTENTION = {  # a picture of random weights: their shape, queries, keys
+    "5 words": (plots.attention, (5, 5), PORTUGUESE, ENGLISH), "12 words": (plots.attention, (12, 12), TWELVE, TWELVE),
+    "1 × 1": (plots.attention, (1, 1), ["a"], [LONGEST]), "1 × 12": (plots.attention, (1, 12), ["a"], TWELVE),
+    "4 heads": (plots.attention, (4, 5, 5), PORTUGUESE, ENGLISH),
+    "4 heads of 12": (plots.attention, (4, 12, 12), TWELVE, TWELVE),
+    "5 heads, one word": (plots.attention, (5, 1, 5), ["a"], ENGLISH),
+    "2 × 4": (plots.attention, (2, 4, 5, 5), PORTUGUESE, ENGLISH),
+    "4 heads of 30 × 1": (plots.attention, (4, 30, 1), WORDS[:30], ["a"]),
+    "leaning far to the left": (plots.attention, (3, 12), ["a", "b", "c"], ["institutionalisation", *"bcdefghijkl"]),
+    "lines of 5 words": (plots.head_view, (5, 5), PORTUGUESE, ENGLISH),
+    "lines of 8 heads of 12": (plots.head_view, (8, 12, 12), TWELVE, TWELVE),
+    "lines of 1 × 1": (plots.head_view, (1, 1), ["a"], [LONGEST]),
+    "lines of 12 heads, one word": (plots.head_view, (12, 1, 5), ["a"], ENGLISH),
+    "lines of 16 heads of 100 × 1": (plots.head_view, (16, 100, 1), WORDS, ["a"]),
+}  # fmt: skip
+OTHERS = {  # how to draw a picture, and the least number of texts beside its panels; None: text belongs on the panels
+    "mask of 5": (lambda rng: plots.mask(masks.causal_mask(5), ENGLISH, ENGLISH), 7),
+    "mask of 12": (lambda rng: plots.mask(masks.causal_mask(12), TWELVE, TWELVE), 7),
+    "mask of 1 × 5": (lambda rng: plots.mask(masks.causal_mask(1, 5)), 7),
+    "mask of 100": (lambda rng: plots.mask(masks.causal_mask(100)), 7),
+    "positions": (lambda rng: plots.positional_encoding(50, 64), 7),
+    "few positions": (lambda rng: plots.positional_encoding(16, 14), 7),
+    "positions of one feature": (lambda rng: plots.positional_encoding(300, 1), 7),
+    "one step": (lambda rng: plots.training_curve(history_of(rng, 1)), 13),
+    "1,000 steps": (lambda rng: plots.training_curve(history_of(rng, 1000)), 13),
+    "20,000 steps": (lambda rng: plots.training_curve(history_of(rng, 20_000)), 13),
+    "logit lens": (lambda rng: plots.logit_lens(rng.normal(size=(4, 3, 30)), WORDS[:3]), 1),
+    "logit lens of one word": (lambda rng: plots.logit_lens(rng.normal(size=(1, 1, 2)), ["a"]), 1),
+    "one decoding step": (lambda rng: plots.decoding_steps(hesitating(rng, 1, 1)), None),
+    "6 decoding steps": (lambda rng: plots.decoding_steps(hesitating(rng, 6, 5)), None),
+    "30 decoding steps": (lambda rng: plots.decoding_steps(hesitating(rng, 30, 3)), None),
+    "sampling of one word": (lambda rng: plots.sampling([3.0], ["a"]), None),
+    "sampling of odd words": (lambda rng: plots.sampling(rng.normal(size=3), [LONGEST, " the", "$x$"]), None),
+    "sampling of 40 words": (lambda rng: plots.sampling(3 * rng.normal(size=40), WORDS[:40]), None),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "size",
-    [size if size in ("5 words", "2 × 4") else pytest.param(size, marks=pytest.mark.long) for size in ATTENTION_SIZES],
-)
-def test_attention_layout(rng, size):
-    shape, queries, keys = ATTENTION_SIZES[size]
-    title = "Cross-attention: where each Portuguese word looks in the English sentence"
-    figure = plots.attention(weights_of(rng, *shape), queries, keys, title)
-    assert check_layout(figure) > 8
+def hesitating(rng, T, count):
+    """T steps with `count` words each, a long one among those of the last."""
+    logits = rng.normal(size=(T, 31)) * 3
+    logits[-1, -1] += 9
+    return plots.likeliest(logits, [*WORDS[:30], LONGEST], count)
+
+
+def long_but(cases, *few):
+    return [pytest.param(case, marks=() if case in few else pytest.mark.long) for case in cases]
+
+
+@pytest.mark.parametrize("name", long_but(OF_ATTENTION, "5 words", "2 × 4"))
+def test_attention_layout(rng, name):
+    draw, shape, queries, keys = OF_ATTENTION[name]
+    figure = draw(weights_of(rng, *shape), queries, keys, title=TITLE)
+    assert check_layout(figure) > (4 if draw is plots.head_view else 8)
     width, height = figure.get_size_inches()
-    assert width < 10 and height < 9  # can be read in a README
+    assert width < 10 and height < (9 if draw is plots.attention else 30)  # can be read in a README
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("shown", [((5, 5), ENGLISH), ((12, 12), TWELVE), ((1, 5), None), ((100, 100), None)], ids=str)
-def test_mask_layout(shown):
-    (T, S), words = shown
-    assert check_layout(plots.mask(masks.causal_mask(T, S), words, words)) > 6
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [(50, 64), (16, 14), (300, 1)], ids=str)
-def test_positional_encoding_layout(size):
-    assert check_layout(plots.positional_encoding(*size)) > 6
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("steps", [1, 1000, 20_000])
-def test_training_curve_layout(rng, steps):
-    assert check_layout(plots.training_curve(history_of(rng, steps))) > 12
+@pytest.mark.parametrize("name", long_but(OTHERS, "one decoding step", "6 decoding steps"))
+def test_layout(rng, name):
+    draw, texts = OTHERS[name]
+    figure = draw(rng)
+    assert check_layout(figure, on_panels=texts is None) >= (texts or 1)
+    assert figure.get_size_inches()[0] < 9
 
 
 @pytest.mark.long

@@ -1,15 +1,29 @@
 """What a picture cannot show is refused by the argument's name, with what was expected and what came."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reading import ENGLISH, PORTUGUESE
+from reading import ENGLISH, PORTUGUESE, history_of
 
 from transformer_np import plots
+from transformer_np.inspection.samples import small_model
+from transformer_np.layers import LayerNorm, MultiHeadAttention
 
 ONE, STEP, LOGITS = np.ones, [[("a", -1.0)]], np.zeros((3, 6))
 WORDS, AB = list("abcdef"), (["a"], ["b", "c"])
+HISTORY = vars(history_of(np.random.default_rng(0), 20))
+LAYER = MultiHeadAttention(6, 3, rng=0)
+LAYER(np.ones((2, 4, 6), np.float32))
+CROSS = MultiHeadAttention(6, 3, rng=0)
+CROSS(np.ones((1, 2, 6), np.float32), np.ones((1, 3, 6), np.float32))
+
+
+def a_class(states):
+    return [SimpleNamespace(exercise="relu", states=states, mistakes={})]
+
+
 REFUSED = [  # (the call, what it says)
     *((lambda shape=shape: plots.positional_encoding(table=ONE(shape)), f"(length, d_model), got shape {shape}")
       for shape in [(3,), (2, 3, 4), (0, 4)]),
@@ -65,11 +79,35 @@ REFUSED = [  # (the call, what it says)
     (lambda: plots.architecture(3), "be a Transformer, T5, GPT, Llama, Bert or TransformerXL, got int"),
     (lambda: plots.gradient_flow(3), "model must be a module with parameters, got int"),
     (lambda: plots.gradient_flow({}), "model must be a model or a dict with at least one"),
+    *((lambda name=name, value=value: plots.training_curve(SimpleNamespace(**{**HISTORY, name: value})),
+       f"history.{name} must be")
+      for name, value in {"losses": [], "learning_rates": [1e-3] * 19, "validation": [1.0, 2.0]}.items()),
+    *((lambda losses=losses: plots.loss_curves(losses), "losses") for losses in ({}, {"a": []}, {"a": [[1.0]]})),
+    *((lambda norms=norms: plots.gradient_distance(norms), said) for norms, said in [
+        ({}, "norms must"), ({"a": [1.0]}, "two positive norms"), ({"a": [1.0, 0.0]}, "two positive norms"),
+        ({"a": [1.0, np.nan]}, "must be finite")]),
+    (lambda: plots.complexity_curves([]), "curves must have"),
+    (lambda: plots.class_results([]), "at least one exercise"),
+    (lambda: plots.class_results(a_class({"late": 1})), "states of relu must be right, "),
+    (lambda: plots.progress({"a": (2, 2, 3)}), "chapters['a'] must be (right, begun, all)"),
+    *((lambda where=where: plots.attention_products(LAYER, **where), "head must lie in 1 … 3 and row in 0 … 1")
+      for where in ({"head": 0}, {"head": 4}, {"row": 2})),
+    (lambda: plots.attention_products(LAYER, WORDS[:2]), "words must be 4 words, one for each row of X; got 2"),
+    (lambda: plots.attention_products(CROSS), "layer must have computed self-attention"),
+    (lambda: plots.attention_products(LayerNorm(3)), "layer must be a MultiHeadAttention, got LayerNorm"),
+    (lambda: plots.layer_norm_products(3, ONE((2, 2))), "layer must be a LayerNorm, got 3"),
+    (lambda: plots.matrices([]), "products must have at least one Product"),
+    (lambda: plots.Product("a vector", [("X", ONE(3))]), "X must be a matrix, got shape (3,)"),
+    (lambda: plots.attention_maps(small_model("Transformer"), "self"),
+     "kind must be one of encoder, decoder, cross; got 'self'"),
+    *((lambda model=model: plots.attention_maps(model), "model must have encoder layers")
+      for model in (SimpleNamespace(), small_model("Transformer", num_encoder_layers=0))),
 ]  # fmt: skip
 OF_ANOTHER_KIND = {  # a TypeError
     "table must be an array of numbers", "queries must be a list of words, got the string 'abcde'",
     "mask must be Boolean", "be a Transformer, T5, GPT, Llama, Bert or TransformerXL, got int",
-    "model must be a module with parameters, got int",
+    "model must be a module with parameters, got int", "layer must be a MultiHeadAttention, got LayerNorm",
+    "layer must be a LayerNorm, got 3",
 }  # fmt: skip
 
 
