@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -69,7 +70,9 @@ def files_of(folder):
                     inside = json.loads(header["__metadata__"][name])
 
                     def content(data, header=header, numbers=numbers):
-                        own = {"transformer_np": json.dumps(data)}  # without checksums, as in older files
+                        text, sums = json.dumps(data), json.loads(header["__metadata__"]["checksums"])
+                        sums["header"] = crc32(text.encode())  # or it would be refused before it is read
+                        own = {"transformer_np": text, "checksums": json.dumps(sums)}
                         return with_header({**header, "__metadata__": own}, numbers)
 
                     yield path, inside, content

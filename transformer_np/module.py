@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .support.checks import as_array, check_kind, short
+from .support.checks import as_array, check_kind, listed, short
 from .support.outline import Outline
-from .support.replacing import Place, Tap
+from .support.replacing import Output, Place, Tap
 from .support.seals import seal
 
 
@@ -162,8 +162,8 @@ class Module:
     def keep(self, **arrays):
         """Keep arrays of this forward by name, for the backward pass and for inspection  ->  the arrays, one or a
         tuple. Those that `replacing` changes are new."""
-        if self._changes:
-            arrays = {name: self._changes[name].new(a) if name in self._changes else a for name, a in arrays.items()}
+        if changes := self._changes:
+            arrays = {name: changes[name].new(a) if name in changes else a for name, a in arrays.items()}
         if self.keeping:
             self.__dict__.setdefault("_kept", {}).update(arrays)
             if self._seals is not None:
@@ -187,8 +187,8 @@ class Module:
     def gradient(self, **arrays):
         """The gradients of `taps`, by name  ->  the same, one or a tuple; of an array that `replacing` has changed, the
         gradient of the old one."""
-        if self._changes:
-            arrays = {name: self._changes[name].old(a) if name in self._changes else a for name, a in arrays.items()}
+        if changes := self._changes:
+            arrays = {name: changes[name].gradient(a) if name in changes else a for name, a in arrays.items()}
         return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()))
 
     def _shows(self, name):
@@ -263,7 +263,7 @@ class Module:
             for key, place in module.replaceable().items():
                 found[f"{path}.{key}" if path else key] = module, place
             if path:
-                found[path] = module, Place()
+                found[path] = module, Output()
         return found
 
     # --- parameters and modules by name --------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class Module:
         own = dict(self.named_parameters())
         missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
-            differing = f"missing {_some(missing)}, not expected {_some(unexpected)}"
+            differing = f"missing {listed(missing)}, not expected {listed(unexpected)}"
             raise ValueError(f"the state does not belong to this {type(self).__name__}: {differing}")
         for name in own.keys() & state.keys():
             values = as_array(state[name], name, "floats")
@@ -438,10 +438,3 @@ def forward_part(method: Callable) -> Callable:
             raise
 
     return run
-
-
-def _some(names, most=5):
-    """A few names for an error message."""
-    if not names:
-        return "nothing"
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -44,14 +44,14 @@ def test_every_check_is_used_and_every_notebook_exists():
 @pytest.mark.parametrize(
     ("function", "wrong", "broken"),
     [
-        ("softmax", lambda x, axis=-1: x, {"softmax_over_rows", "probability_vector"}),
+        ("softmax", lambda x, axis=-1: x, {"attention_formula", "probability_vector"}),
         (
             "sinusoidal_encoding",
             lambda length, d_model, dtype=np.float32: np.ones((length, d_model), dtype),
-            {"encoding_formula", "divisor", "wavelengths", "unique_and_bounded"},
+            {"encoding_formula", "wavelengths", "unique_and_bounded"},
         ),
-        ("embedding", lambda ids, table: table[np.zeros_like(ids)], {"lookup"}),
-        ("attention_scores", lambda q, k, mask=None: q @ k.swapaxes(-1, -2), {"scores_are_divided"}),
+        ("embedding", lambda ids, table: table[np.zeros_like(ids)], {"rows_are_words"}),
+        ("attention_scores", lambda q, k, mask=None: q @ k.swapaxes(-1, -2), {"attention_formula"}),
     ],
 )
 def test_a_check_fails_where_the_package_is_broken(function, wrong, broken):

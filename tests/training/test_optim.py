@@ -242,6 +242,12 @@ def test_orthogonalised_keeps_zeros_and_its_argument(rng):
     assert orthogonalised(g).shape == (5, 3) and np.array_equal(g, before)
 
 
+def test_members_of_a_team_share_the_work_of_muon_and_not_its_elements():
+    """A matrix takes more work than three vectors of as many elements: it has a member of its own."""
+    muon = Muon([Parameter(np.ones(4096)) for _ in range(3)] + [Parameter(np.ones((64, 64)))])
+    assert [muon.part(rank, 2) for rank in range(2)] == [slice(0, 12288), slice(12288, 16384)]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_in_blocks_has_the_weights_of_linear_maps_alone(name):
     model = small_model(name)

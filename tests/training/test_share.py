@@ -1,8 +1,12 @@
 """What a process does of a batch: its rows, and of the random numbers those of its rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from transformer_np.layers import Linear
+from transformer_np.training import Adam, NextToken, Trainer, load_checkpoint
 from transformer_np.training.share import RowDraws
 from transformer_np.training.team import Team
 
@@ -40,3 +44,26 @@ def test_draws_that_are_not_by_rows_are_refused():
         draws.random((3, 4), dtype=np.float32)
     with pytest.raises(ValueError, match="expected 2 rows of float32"):
         draws.random((2, 4), dtype=np.float64)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(8, 4), (10, 4), (3, 5)])
+def test_the_members_share_the_rows_evenly(rows, size):
+    team, slices = Team(), []
+    team.size = size
+    for team.rank in range(size):
+        slices.append(team.rows(rows))
+    assert [row for own in slices for row in range(rows)[own]] == list(range(rows))
+    numbers = [own.stop - own.start for own in slices]
+    assert max(numbers) - min(numbers) <= 1
+
+
+def test_a_checkpoint_has_the_averages_of_all_members(tmp_path):
+    class Sharing(Team):
+        def share_averages(self, optimizer):  # as if another member had this slice
+            optimizer.averages["m"][:3] = 7
+
+    model = Linear(3, 4, rng=0)
+    trainer = Trainer(model, Adam(model.parameters()), NextToken(model), checkpoint=tmp_path / "c", workers=Sharing())
+    trainer.fit(SimpleNamespace(batch=None), 0)
+    tensors, _ = load_checkpoint(tmp_path / "c")
+    assert tensors["optimizer.m"][:4].tolist() == [7, 7, 7, 0]

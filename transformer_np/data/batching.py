@@ -119,7 +119,8 @@ class Seq2SeqBatches:
             raise ValueError("there are no pairs to make batches of")
         self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
         self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
-        self._lengths = pairs.lengths if isinstance(pairs, PackedPairs) else _lengths(pairs)  # (number of pairs, 2)
+        packed = isinstance(pairs, PackedPairs)
+        self._lengths = pairs.lengths if packed else np.array([(len(src), len(tgt)) for src, tgt in pairs])  # (n, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
         self._tokens = self._lengths.sum(axis=1) + 1  # of each pair; <bos> is one
@@ -178,9 +179,3 @@ class Seq2SeqBatches:
         shifted = [shift_right(tgt, self.bos_id, self.eos_id) for _, tgt in pairs]
         sides = [src for src, _ in pairs], *zip(*shifted, strict=True)
         return Seq2SeqBatch(*(pad_batch(side, self.pad_id) for side in sides))
-
-
-def _lengths(pairs):
-    """The lengths of both sides of each pair, (n, 2)."""
-    lengths = (len(side) for src, tgt in pairs for side in (src, tgt))
-    return np.fromiter(lengths, np.intp, 2 * len(pairs)).reshape(-1, 2)

@@ -58,10 +58,6 @@ class BPETokenizer(Tokenizer):
     def cut(text):
         return _PIECE.findall(text)
 
-    @staticmethod
-    def join(pieces):
-        return "".join(pieces)
-
     @classmethod
     def train(cls, texts, min_count=2, max_size=1000):
         """Learn the merges: repeatedly turn the most frequent pair of adjacent tokens into a token. Among equally

@@ -1,9 +1,7 @@
 """Batches that mix several tasks."""
 
-import numpy as np
-
 from ..support.checks import MOST, check_at_least
-from .batching import Seq2SeqBatch
+from .batching import Seq2SeqBatch, pad_batch
 from .tokenizers import PAD
 
 
@@ -25,9 +23,4 @@ class MixedBatches:
         """The batch of a training step, counted from 0: the rows of all parts, in order."""
         batches = [part.batch(step) for part in self.parts]
         columns = zip(*((batch.src, batch.tgt_in, batch.tgt_out) for batch in batches), strict=True)
-        return Seq2SeqBatch(*map(self._stacked, columns))
-
-    def _stacked(self, arrays):
-        width = max(array.shape[1] for array in arrays)
-        padded = [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=self.pad_id) for a in arrays]
-        return np.concatenate(padded)
+        return Seq2SeqBatch(*(pad_batch([row for array in arrays for row in array], self.pad_id) for arrays in columns))

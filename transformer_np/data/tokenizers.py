@@ -15,8 +15,9 @@ SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 class Tokenizer:
     """A vocabulary, with a rule that cuts a text into pieces and a rule that joins pieces to a text.
 
-    A subclass defines `kind`, `cut` and `join`. The first four ids are the special tokens. No text is ever cut into a
-    special token, even if the user types one: padding, start and end come only from the program.
+    A subclass defines `kind`, `cut` and, if its pieces have something between them, `join`. The first four ids are the
+    special tokens. No text is ever cut into a special token, even if the user types one: padding, start and end come
+    only from the program.
 
     Raises ValueError unless the vocabulary is a list of distinct strings with the special tokens first.
     """
@@ -43,8 +44,8 @@ class Tokenizer:
 
     @staticmethod
     def join(pieces):
-        """The text that was cut into these pieces, up to white space."""
-        raise NotImplementedError
+        """The text that was cut into these pieces, up to white space: by default the pieces one after the other."""
+        return "".join(pieces)
 
     @staticmethod
     def plain(piece):
@@ -146,10 +147,6 @@ class CharTokenizer(Tokenizer):
     @staticmethod
     def cut(text):
         return list(text)
-
-    @staticmethod
-    def join(pieces):
-        return "".join(pieces)
 
 
 class WordTokenizer(Tokenizer):

@@ -13,7 +13,6 @@ from .cache import DecoderCache
 from .scores import Excluding, exclude, finite
 
 COLDEST = 1e-20  # a lower temperature is 0: the most likely token
-ROOM = 1024  # new tokens that are given room at first: a text may end long before max_new_tokens
 ROUNDING = 1e-6  # of probabilities in float32: 0.9 of (0.9, 0.1) is reached by the first
 
 
@@ -120,7 +119,7 @@ def generate_steps(
     if most is not None and lengths.max() > most:
         raise ValueError(f"prompt is {lengths.max()} tokens long, more than the model's context max_len = {most}")
     check_memory(f"max_new_tokens = {max_new_tokens}", 8 * len(rows) * (int(lengths.max()) + max_new_tokens))
-    ids = np.full((len(rows), lengths.max() + min(max_new_tokens, ROOM)), pad_id)
+    ids = np.empty((len(rows), lengths.max() + max_new_tokens), int)  # takes memory as it is written
     for row, given in zip(ids, rows, strict=True):
         row[: len(given)] = given
     stopped = np.zeros(len(rows), bool)
@@ -128,12 +127,10 @@ def generate_steps(
         read = model.reader(use_cache) if hasattr(model, "reader") else _reader(model, use_cache)
         yield ids[:, : lengths.min()]
         for end in range(lengths.min(), lengths.max() + max_new_tokens):
-            if end == ids.shape[1]:
-                ids = np.concatenate([ids, np.full_like(ids, pad_id)], axis=1)
             logits = exclude(model, finite(read(ids[:, :end]), end - lengths.min() + 1))  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
-            writing = (end >= lengths) & ~stopped  # inside a longer prompt, its own token comes next
-            ids[writing, end] = drawn[writing]
+            writing = end >= lengths  # inside a longer prompt, its own token comes next
+            ids[writing, end] = np.where(stopped, pad_id, drawn)[writing]
             stopped |= writing & np.isin(drawn, stop_ids)
             yield ids[:, : end + 1]
             if stopped.all():

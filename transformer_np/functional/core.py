@@ -215,8 +215,7 @@ def dropout(x, p, rng):
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
     check_number("p", p, "[0, 1)")
-    rng = as_rng(rng)
-    keep = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= p
+    keep = as_rng(rng).random(x.shape, dtype=np.float32) >= p
     y = x * keep
     y *= 1 / (1 - p)
     return y, keep

@@ -119,7 +119,7 @@ def check_gradients(
     check_number("floor", floor, "(0, ∞)")
     if max_entries is not None:
         check_at_least("max_entries", max_entries, 1)
-    inputs = [np.array(x, np.float64) if _is_float_array(x) else x for x in inputs]
+    inputs = [np.array(x, np.float64) if is_float(x) else x for x in inputs]
     if hasattr(target, "named_parameters"):
         name = type(target).__name__
         forward, gradients, parameters = _of_module(target, inputs, options, rng)
@@ -132,7 +132,7 @@ def check_gradients(
 
     output = forward()
     dout = rng.normal(size=np.shape(output))
-    variables = {f"input {i}": x for i, x in enumerate(inputs) if _is_float_array(x)} | parameters  # changed below
+    variables = {f"input {i}": x for i, x in enumerate(inputs) if is_float(x)} | parameters  # changed below
     if not variables:
         raise ValueError(f"{name} has neither float inputs nor parameters: there is no gradient to check")
     returned = gradients(dout)
@@ -146,7 +146,7 @@ def check_gradients(
     return GradientReport(name, entries, tolerance)
 
 
-def _is_float_array(x):
+def is_float(x):
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 

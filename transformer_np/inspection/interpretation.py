@@ -17,7 +17,6 @@ from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
 from ..support.checks import as_float_array, as_ids, check_at_least
-from ..support.intercept import methods
 
 
 def logits_by_layer(model, *inputs):
@@ -36,26 +35,13 @@ def logits_by_layer(model, *inputs):
     Raises TypeError for another model.
     """
     blocks, norm, output = _upper_part(model)
-    states = []
+    paths = [path for path, module in model.named_modules() if module in blocks]
+    parts = {"input": f"{paths[0]}.add_norm1.residual_before", **{path: path for path in paths}}
+    states = {}
     with model.evaluating():
-        with ExitStack() as stack:
-            for block in blocks:
-                stack.enter_context(methods(block, {"forward": _noting(block.forward, states)}))
+        with _noted(model, parts, states):
             model(*inputs)
-        return np.stack([output(x if norm is None else norm(x)) for x in states])
-
-
-def _noting(forward, states):
-    """The forward of a block, which adds its output to the states, and before the first one its input."""
-
-    def noted(x, *args, **kwargs):
-        if not states:
-            states.append(x)
-        result = forward(x, *args, **kwargs)
-        states.append(result[0] if isinstance(result, tuple) else result)
-        return result
-
-    return noted
+        return np.stack([output(x if norm is None else norm(x)) for x in states.values()])
 
 
 def _upper_part(model):

@@ -22,10 +22,7 @@ def blank():
 
 def glorot_uniform(rng, d_in, d_out, dtype):
     """Uniform in ±√(6/(d_in + d_out)), which keeps the variance of signals and gradients (Glorot & Bengio 2010)."""
-    if not _drawing.get():
-        return _zeros((d_in, d_out), dtype)
-    bound = (6 / (d_in + d_out)) ** 0.5
-    return as_rng(rng).uniform(-bound, bound, size=(d_in, d_out)).astype(dtype)
+    return uniform(rng, (d_in, d_out), (6 / (d_in + d_out)) ** 0.5, dtype)
 
 
 def width_std(d_model):

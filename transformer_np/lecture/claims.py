@@ -18,11 +18,6 @@ def _normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def lookup():
-    table, ids = _normal(7, 4), np.array([3, 1, 3])
-    return np.array_equal(F.embedding(ids, table), np.eye(7)[ids] @ table)
-
-
 def random_table():
     one, other = (Embedding(7, 4, rng=seed).table.data for seed in (0, 1))
     return not np.allclose(one, other)
@@ -36,33 +31,25 @@ def table_is_learned():
 
 
 def rows_are_words():
-    """X_e = one-hot rows · E; with words as columns it would be Eᵀ X."""
-    table, one_hot = _normal(7, 4), np.eye(7)[[3, 1, 2]]
-    return (one_hot @ table).shape == (3, 4) and np.array_equal((table.T @ one_hot.T).T, one_hot @ table)
+    """The rows that are looked up are X_e = one-hot rows · E; with words as columns it would be Eᵀ X."""
+    table, ids = _normal(7, 4), np.array([3, 1, 3])
+    rows = np.eye(7)[ids] @ table
+    return np.array_equal(F.embedding(ids, table), rows) and np.array_equal((table.T @ np.eye(7)[ids].T).T, rows)
 
 
 def equivariant():
-    """Reordered words get reordered outputs: not the same ones."""
+    """Reordered words get reordered outputs, not the same ones; their mean is the same."""
     x, order, layer = _normal(1, 5, 8), [3, 0, 4, 1, 2], MultiHeadAttention(8, 2, rng=0, dtype=np.float64)
     moved, plain = layer(x[:, order]), layer(x)
-    return np.allclose(moved, plain[:, order]) and not np.allclose(moved, plain)
-
-
-def mean_is_invariant():
-    x, order, layer = _normal(1, 5, 8), [3, 0, 4, 1, 2], MultiHeadAttention(8, 2, rng=0, dtype=np.float64)
-    return np.allclose(layer(x[:, order]).mean(axis=1), layer(x).mean(axis=1))
+    reordered = np.allclose(moved, plain[:, order]) and not np.allclose(moved, plain)
+    return reordered and np.allclose(moved.mean(axis=1), plain.mean(axis=1))
 
 
 def encoding_formula():
+    """10000^(2i/d) divides the position, and i counts pairs of dimensions."""
     table, pos, i = F.sinusoidal_encoding(9, 8, np.float64), np.arange(9)[:, None], np.arange(4)
     angle = pos / 10000 ** (2 * i / 8)
     return np.allclose(table[:, 0::2], np.sin(angle)) and np.allclose(table[:, 1::2], np.cos(angle))
-
-
-def divisor():
-    """10000^(2i/d) divides the position: the pair's angular frequency is one over it."""
-    table = F.sinusoidal_encoding(2, 8, np.float64)[1]
-    return np.allclose(np.arctan2(table[0::2], table[1::2]), 1 / 10000 ** (2 * np.arange(4) / 8))
 
 
 def wavelengths():
@@ -102,14 +89,10 @@ def position_wise():
     return np.allclose(layer(x)[:, 1:2], layer(x[:, 1:2]))
 
 
-def inner_width():
-    config = TransformerConfig(9, 9)
-    return config.d_ff == 2048 == 4 * config.d_model
-
-
 def base_model():
     config = TransformerConfig(9, 9)
-    return (config.d_model, config.num_heads, config.num_encoder_layers, config.num_decoder_layers) == (512, 8, 6, 6)
+    stacks = config.num_heads, config.num_encoder_layers, config.num_decoder_layers
+    return stacks == (8, 6, 6) and config.d_model == 512 and config.d_ff == 2048 == 4 * 512
 
 
 def post_norm():
@@ -132,19 +115,13 @@ def batch_norm_can():
     return np.allclose(normed[real].mean(axis=0), 0) and np.allclose(normed[real].std(axis=0), 1)
 
 
-def scores_are_divided():
-    q, k = _normal(3, 16), _normal(5, 16, seed=1)
-    return np.allclose(F.attention_scores(q, k), q @ k.T / 4)
-
-
-def softmax_over_rows():
-    return np.allclose(F.softmax(_normal(3, 5)).sum(axis=-1), 1)
-
-
-def weights_times_values():
-    q, k, v = _normal(3, 4), _normal(5, 4, seed=1), _normal(5, 6, seed=2)
+def attention_formula():
+    """Scores divided by √d_k, a softmax over each row, and the weights times the values."""
+    q, k, v = _normal(3, 16), _normal(5, 16, seed=1), _normal(5, 6, seed=2)
     out, weights = F.scaled_dot_product_attention(q, k, v)
-    return out.shape == (3, 6) and weights.shape == (3, 5) and np.allclose(out, weights @ v)
+    exponentials = np.exp(q @ k.T / 4)
+    expected = exponentials / exponentials.sum(axis=-1, keepdims=True)  # (3, 5)
+    return np.allclose(weights, expected) and np.allclose(out, expected @ v)
 
 
 def minus_1e8():
@@ -154,10 +131,11 @@ def minus_1e8():
 
 
 def head_shapes():
+    """Eight heads of 64 features, side by side 512; W_O keeps that shape."""
     layer = MultiHeadAttention(512, 8, rng=0)
-    layer(_normal(1, 5, 512).astype(np.float32))
+    output = layer(_normal(1, 5, 512).astype(np.float32))
     inside = layer.intermediates()
-    return (inside["q"].shape, inside["concat"].shape, layer.w_o.shape) == ((1, 8, 5, 64), (1, 5, 512), (512, 512))
+    return inside["q"].shape == (1, 8, 5, 64) and inside["concat"].shape == output.shape == (1, 5, 512)
 
 
 def heads_read_all_features():
@@ -259,11 +237,7 @@ def short_sequences():
 
 
 def quadratic_memory():
-    layer, sizes = MultiHeadAttention(16, 8, rng=0), []
-    for n in (64, 128):
-        layer(np.zeros((1, n, 16), np.float32))
-        sizes.append(layer.weights.size)
-    return sizes[1] == 4 * sizes[0] == 4 * 8 * 64**2
+    return steps.powers_of_memory() == (2, 1) and steps.attention_memory(512, 1)[0] == 512 * 512
 
 
 def any_length():
@@ -288,14 +262,10 @@ def recurrent_decoder():
 
 
 def encoding_once():
-    """Two positional encodings, of the source and of the target, for any number of blocks."""
-    return sum(isinstance(m, PositionalEncoding) for _, m in _model().named_modules()) == 2
-
-
-def one_embedding():
-    """One table for the whole encoder, below its first block."""
-    model = _model()
-    return len(model.encoder) == 2 and sum(isinstance(m, Embedding) for _, m in model.named_modules()) == 2
+    """One embedding and one positional encoding for the source, and one each for the target, below all blocks."""
+    modules = [module for _, module in _model().named_modules()]
+    numbers = [sum(isinstance(module, kind) for module in modules) for kind in (Embedding, PositionalEncoding)]
+    return len(_model().encoder) == 2 and numbers == [2, 2]
 
 
 def square_projections_of_four():
@@ -332,10 +302,6 @@ def heads_can_differ():
     layer = MultiHeadAttention(8, 2, rng=0)
     layer(_normal(1, 5, 8).astype(np.float32))
     return not np.allclose(layer.weights[0, 0], layer.weights[0, 1], atol=1e-3)
-
-
-def output_keeps_the_shape():
-    return MultiHeadAttention(9, 3, rng=0)(_normal(1, 3, 9).astype(np.float32)).shape == (1, 3, 9)
 
 
 def fast_and_slow_dimensions():
@@ -381,12 +347,6 @@ def one_token_at_a_time():
         written.append(int(model(np.array([[4, 5, 2]]), np.array([written]))[0, -1].argmax()))
     wanted = [token for token in written[1:] if token != 2]
     return greedy_decode(model, np.array([[4, 5, 2]]), max_len=5)[0] == wanted
-
-
-def weighted_sum_of_values():
-    """z_1 = 0.88 v_1 + 0.12 v_2 for the scores 112 and 96."""
-    v, weights = _normal(2, 64), F.softmax(np.array([112.0, 96.0]) / 8)
-    return np.allclose(weights @ v, 0.8808 * v[0] + 0.1192 * v[1], atol=1e-3)
 
 
 def argmax_of_the_logits():

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from ..support.checks import refusing
 from .comparison import ERRATUM, HOLDS, SLIP
 from .examples import worked_examples
 
@@ -54,18 +55,14 @@ def _worked():
 
 def _function(check):
     module, _, name = check.rpartition(":")
-    try:
+    with refusing(f'check "{check}" cannot be found', (ImportError, AttributeError)):
         return getattr(import_module(module or "transformer_np.lecture.claims"), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f'check "{check}" cannot be found: {error}') from None
 
 
 def read_statements(path=FILE):
     """The statements of a TOML file, in order. Raises ValueError for a file that is not one, with the entry."""
-    try:
+    with refusing(f"{path} is not TOML", (tomllib.TOMLDecodeError, UnicodeDecodeError)):
         entries = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("statement", [])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from None
     if not isinstance(entries, list) or not entries:
         raise ValueError(f"{path} has no [[statement]]")
     found = []

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
+from ..inspection.samples import small_model
 from ..layers import FeedForward, LayerNorm, MultiHeadAttention, PositionalEncoding
 from ..masks import causal_mask
-from ..models import Transformer, TransformerConfig
 from . import printed
 
 # --- self-attention -------------------------------------------------------------------------------------------------
@@ -231,15 +231,9 @@ def feed_forward_example():
 # --- the blocks of a Transformer ------------------------------------------------------------------------------------
 
 
-def _small_transformer(**sizes):
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1} | sizes
-    config = TransformerConfig(11, 13, d_model=8, num_heads=2, d_ff=16, dropout=0.0, dtype="float64", **sizes)
-    return Transformer(config)
-
-
 def encodings():
     """The numbers of positional encodings in an encoder block, a decoder block, and a Transformer of 6 + 6 blocks."""
-    model = _small_transformer(num_encoder_layers=6, num_decoder_layers=6)
+    model = small_model("Transformer", num_encoder_layers=6, num_decoder_layers=6)
     return tuple(
         sum(isinstance(module, PositionalEncoding) for _, module in part.named_modules())
         for part in (model.encoder[0], model.decoder[0], model)
@@ -252,7 +246,7 @@ def block_parts():
 
     ->  {part: (how many in the encoder block, how many in the decoder block)}
     """
-    model = _small_transformer()
+    model = small_model("Transformer")
     model(np.array([[4, 5, 6, 7, 2]]), np.array([[1, 8, 9]]))
     columns = []
     for block in (model.encoder[0], model.decoder[0]):

@@ -8,6 +8,13 @@ from ..support.checks import as_rows
 from .base import Pretrained
 
 
+def output_of(embedding, c, rng):
+    """The projection to the scores that a config asks for: the embedding transposed, or a matrix of its own."""
+    if c.tie_embeddings:
+        return TiedLinear(embedding)
+    return Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))
+
+
 class DecoderOnly(Pretrained, Module):
     """Embedding, blocks, norm and output projection of a model that reads from left to right.
 
@@ -16,13 +23,6 @@ class DecoderOnly(Pretrained, Module):
     """
 
     inputs = ("embedding", "position", "dropout")
-
-    def _output(self, rng):
-        """The projection to the scores: the embedding transposed, or a matrix of its own."""
-        c = self.config
-        if c.tie_embeddings:
-            return TiedLinear(self.embedding)
-        return Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))
 
     def _draw(self, rng):
         """Start the matrices of the blocks; those that write into the residual path smaller (GPT-2)."""

@@ -13,7 +13,7 @@ from ..layers.initial import width_std
 from ..layers.positional import LearnedPositionalEmbedding, PositionalEncoding
 from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import DecoderOnly
+from .decoder_only import DecoderOnly, output_of
 from .layouts import gpt2
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi")
@@ -110,7 +110,7 @@ class GPT(DecoderOnly):
         self.dropout = Dropout(c.dropout, rng=rng)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = _norm(c)
-        self.output = self._output(rng)
+        self.output = output_of(self.embedding, c, rng)
         self._draw(rng)
 
     def _block(self, rng):

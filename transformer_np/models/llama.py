@@ -10,7 +10,7 @@ from ..layers.blocks import AddNorm, EncoderBlock, composed
 from ..layers.initial import width_std
 from ..support.checks import check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import DecoderOnly
+from .decoder_only import DecoderOnly, output_of
 from .layouts import llama as layout
 
 
@@ -94,7 +94,7 @@ class Llama(DecoderOnly):
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = RMSNorm(c.d_model, c.eps, dtype=c.dtype)
-        self.output = self._output(rng)
+        self.output = output_of(self.embedding, c, rng)
         self._draw(rng)
 
     def _block(self, rng):

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
+from ..layers import Dropout, Embedding, FeedForward, LayerNorm, RelativeMultiHeadAttention
 from ..layers.blocks import AddNorm, Block, composed
 from ..layers.initial import width_std
 from ..module import Module
 from ..support.checks import as_float_array, as_rows
 from .base import ModelConfig, fitting
+from .decoder_only import output_of
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,11 @@ class TransformerXL(Module):
         c = self.config = fitting(config, TransformerXLConfig)
         self.mem_len = c.mem_len
         rng = np.random.default_rng(c.seed)
-        std = width_std(c.d_model)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))
         self.dropout = Dropout(c.dropout, rng=rng)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype) if c.norm_first else None
-        if c.tie_embeddings:
-            self.output = TiedLinear(self.embedding)
-        else:
-            self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=std)
+        self.output = output_of(self.embedding, c, rng)
 
     def _block(self, rng):
         c = self.config

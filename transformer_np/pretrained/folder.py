@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data.files import read_utf8
 from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, located, model_type, read_settings
-from ..support.checks import check_at_least, check_number, short
+from ..support.checks import check_at_least, check_number, refusing, short
 from ..support.files import read_json_object
 from .tokenizer import PretrainedTokenizer
 
@@ -59,10 +59,6 @@ class PretrainedFolder:
     def tokenizer(self):
         return PretrainedTokenizer(self.path)
 
-    def json(self, name):
-        """The JSON object in a file of the folder, {} without the file."""
-        return read_json_object(self.path / name) if (self.path / name).is_file() else {}
-
     # --- texts -------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -110,7 +106,7 @@ class PretrainedFolder:
 
     @cached_property
     def generation(self):
-        return self.json(GENERATION)
+        return read_json_object(self.path / GENERATION, optional=True)
 
     @property
     def end_ids(self):
@@ -122,12 +118,10 @@ class PretrainedFolder:
             return {}
         names = ("temperature", "top_k", "top_p")
         found = {name: self.generation[name] for name in names if self.generation.get(name) is not None}
-        try:
+        with refusing(self.path / GENERATION, (TypeError, ValueError)):
             check_number("temperature", found.get("temperature", 1.0), "[0, ∞)")
             check_at_least("top_k", found.get("top_k", 0), 0)
             check_number("top_p", found.get("top_p", 1.0), "(0, 1]")
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.path / GENERATION}: {error}") from None
         return {name: value for name, value in found.items() if value}  # a top_k of 0 keeps all
 
     @property
@@ -152,12 +146,11 @@ class PretrainedFolder:
 
         special = {name: self.tokenizer.settings.get(name) or "" for name in ("bos_token", "eos_token")}
         special = {name: one.get("content", "") if isinstance(one, dict) else one for name, one in special.items()}
-        try:
+        what = f"the template of a conversation in {self.path} cannot be used"
+        with refusing(what, (jinja2.TemplateError, TypeError, ValueError, OverflowError)):
             page = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(template)
             messages = [{"role": "user", "content": said}]
             return page.render(messages=messages, add_generation_prompt=True, raise_exception=refuse, **special)
-        except (jinja2.TemplateError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"the template of a conversation in {self.path} cannot be used: {error}") from None
 
     # --- for a training run that starts from the folder --------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def read_modules(path):
     kinds = [kind for kind, _ in steps]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds.count("Pooling") + kinds.count("Transformer") != 2:
         raise ValueError(f"{listed} has {', '.join(kinds)}; expected Transformer, Pooling and then others")
-    prompts = _read(path / PROMPTS)
+    prompts = read_json_object(path / PROMPTS, optional=True)
     texts, named = prompts.get("prompts") or {}, prompts.get("default_prompt_name")
     try:
         prompt = "" if named is None else "" + texts[named]
@@ -127,13 +127,9 @@ def _dense(folder, prompted):
 
 def _only(path, **supported):
     """The settings in a file, {} without it; ValueError for one with another value than the supported one."""
-    settings = _read(path)
+    settings = read_json_object(path, optional=True)
     refuse(settings, supported, path)
     return settings
-
-
-def _read(path):
-    return read_json_object(path) if path.is_file() else {}
 
 
 NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}

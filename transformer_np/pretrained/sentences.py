@@ -8,6 +8,7 @@ import numpy as np
 from ..models import Bert
 from ..models.layouts.layout import refuse
 from ..support.checks import check_at_least, short
+from ..support.files import read_json_object
 from .folder import PretrainedFolder, check_ids, inputs
 from .modules import Pooling, normalize, read_modules
 
@@ -62,7 +63,7 @@ class SentenceEncoder:
         inside, modules, prompt = read_modules(Path(folder))
         found = PretrainedFolder(Path(folder) / inside)
         model = found.model_for(Bert, "which gives no sentence vectors here; a BERT does")
-        settings = found.json(SETTINGS)
+        settings = read_json_object(found.path / SETTINGS, optional=True)
         supported = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
         refuse(settings, supported, found.path / SETTINGS)
         longest = settings.get("max_seq_length") or found.max_tokens

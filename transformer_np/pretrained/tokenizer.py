@@ -61,8 +61,7 @@ class PretrainedTokenizer:
             ) from None
         self.name, self.segments, self.settings = "the tokenizer" if path is None else _file(Path(path)), segments, {}
         if text is None:
-            beside = self.name.parent / TOKENIZER_CONFIG
-            self.settings = read_json_object(beside) if beside.is_file() else {}
+            self.settings = read_json_object(self.name.parent / TOKENIZER_CONFIG, optional=True)
             self.segments = _with_segments(self.settings)
             text = read_bytes(self.name, "a tokenizer", LARGEST_JSON).decode("utf-8", "replace")
         try:

@@ -1,6 +1,7 @@
 """Argument checks whose errors name the argument, the expected value and the actual one."""
 
 import sys
+from contextlib import contextmanager
 from operator import attrgetter
 
 import numpy as np
@@ -161,12 +162,26 @@ def as_dout(dout, shape, dtype, name="dout"):
     return dout
 
 
+@contextmanager
+def refusing(text, kinds=ValueError):
+    """Inside the block, an error of a class, or of one of several, becomes a ValueError that begins with this text."""
+    try:
+        yield
+    except kinds as error:
+        raise ValueError(f"{text}: {error}") from None
+
+
 def short(value, most=60):
     """A value on one short line, for an error message."""
     if isinstance(value, int) and abs(value) >= 10**most:  # Python refuses to print thousands of digits
         return f"a number of about {int(value.bit_length() * 0.30103) + 1} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def listed(names, separator=", "):
+    """The first few names, for an error message."""
+    return separator.join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "") or "nothing"
 
 
 def check_kind(name, value, kind):

@@ -196,9 +196,10 @@ def read_json(path):
     return parse_json(read_bytes(path, "a file with JSON", LARGEST_JSON), path)
 
 
-def read_json_object(path):
-    """The JSON object in a file, as `read_json`; ValueError with the file's name for other JSON."""
-    found = read_json(path)
+def read_json_object(path, optional=False):
+    """The JSON object in a file, as `read_json`; ValueError with the file's name for other JSON. optional: {} without
+    the file"""
+    found = {} if optional and not path.is_file() else read_json(path)
     if not isinstance(found, dict):
         raise ValueError(f"{path} is damaged: it is not a JSON object")
     return found

@@ -9,7 +9,7 @@ from .intercept import methods
 
 
 class Place:
-    """The output of a module; a subclass stands for another value inside the module.
+    """A value inside a module, or its output.
 
     While a value is replaced, `forward` and `backward` of a copy of its place stand in for those of the module. They
     are bound methods, so that a deep copy of the module has a replacement of its own.
@@ -37,14 +37,11 @@ class Place:
 
     def run(self, *args, **kwargs):
         """The module's forward with the new value."""
-        output = self.plain_forward(*args, **kwargs)
-        if isinstance(output, tuple):
-            return (self.replace(output[0]), *output[1:])
-        return self.replace(output)
+        return self.plain_forward(*args, **kwargs)
 
     def run_backward(self, dout, *args, **kwargs):
         """The module's backward with the gradient of the old value."""
-        return self.plain_backward(self.gradient(dout), *args, **kwargs)
+        return self.plain_backward(dout, *args, **kwargs)
 
     def replace(self, array):
         """The new value of the array: a copy of what the function returns, because layers may work in place."""
@@ -83,14 +80,21 @@ class Place:
                     object.__setattr__(module, "_kept", kept)
 
 
-class Tap(Place):
-    """A value that the module passes through `keep`, and its gradient through `gradient`."""
+class Output(Place):
+    """The output of the module, of several the first."""
 
     def run(self, *args, **kwargs):
-        return self.plain_forward(*args, **kwargs)
+        output = super().run(*args, **kwargs)
+        if isinstance(output, tuple):
+            return (self.replace(output[0]), *output[1:])
+        return self.replace(output)
 
-    def run_backward(self, *args, **kwargs):
-        return self.plain_backward(*args, **kwargs)
+    def run_backward(self, dout, *args, **kwargs):
+        return super().run_backward(self.gradient(dout), *args, **kwargs)
+
+
+class Tap(Place):
+    """A value that the module passes through `keep`, and its gradient through `gradient`."""
 
     @contextmanager
     def active(self):
@@ -104,6 +108,3 @@ class Tap(Place):
 
     def new(self, array):
         return None if array is None else self.replace(array)
-
-    def old(self, gradient):
-        return self.gradient(gradient)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import models
 from ..module import Module
-from ..support.checks import check_kind
+from ..support.checks import check_kind, refusing
 from ..support.files import parse_json, write_atomically
 
 _HEADER, _SUMS = "transformer_np", "checksums"  # the keys of our header and of its checksums in the file's metadata
@@ -33,23 +33,24 @@ def load_checkpoint(path, prefix=""):
     """Read a file of save_checkpoint: ({name: array}, header), with the names that begin with `prefix`.
 
     Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours. Every tensor is compared
-    with its checksum, so that a single wrong bit is found. An older file without checksums is read without this check.
+    with its checksum, so that a single wrong bit is found.
     """
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no checkpoint {path}")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header, sums = _header_of(path, file.metadata() or {})
-            if sums is not None and sums.keys() != set(file.keys()):
-                raise ValueError(f"{path} is damaged: its tensors are not those that were written")
-            tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}
-    except (SafetensorError, TypeError, AttributeError) as error:  # the last two: a type that NumPy lacks
-        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
+    what = f"{path} is truncated, damaged or not a safetensors file"
+    with (
+        refusing(what, (SafetensorError, TypeError, AttributeError)),  # the last two: a type that NumPy lacks
+        safe_open(path, framework="numpy") as file,
+    ):
+        header, sums = _header_of(path, file.metadata() or {})
+        if sums.keys() != set(file.keys()):
+            raise ValueError(f"{path} is damaged: its tensors are not those that were written")
+        tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}
     for name, array in tensors.items():
-        if sums is not None and _sum(array) != sums[name]:
+        if _sum(array) != sums[name]:
             raise ValueError(f"{path} is damaged: {name} does not have the checksum that was written")
     return tensors, header
 
@@ -64,14 +65,12 @@ def _sum(content):
 
 def _header_of(path, metadata):
     """Our header, read before any tensor, because other files may hold types that NumPy lacks; and {name: checksum of
-    the tensor}, or None in an older file."""
+    the tensor}."""
     if _HEADER not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
     header = parse_json(metadata[_HEADER], path)
     if not isinstance(header, dict):
         raise ValueError(f"{path} is damaged: its header is not a JSON object")
-    if metadata.keys() == {_HEADER}:
-        return header, None
     try:
         sums = parse_json(metadata[_SUMS], path)
         written, sums = sums["header"], dict(sums["tensors"])
@@ -117,12 +116,11 @@ def load_model(path):
     config_class = getattr(models, f"{header.get('model')}Config", None)
     if cls is None or config_class is None:
         raise ValueError(f"{path} holds a model of an unknown class, {header.get('model')!r}")
-    try:
+    what = f"{path}: its configuration does not fit {config_class.__name__}"
+    with refusing(what, (TypeError, ValueError, AttributeError)):
         config = config_class(**header.get("config", {}))
         config.check_fits(sum(array.size for array in tensors.values()), "it is damaged")
         model = cls(config)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
     load_model_tensors(model, tensors, path)
     return model.eval(), header
 
@@ -130,7 +128,5 @@ def load_model(path):
 def load_model_tensors(model, tensors, path, prefix="model."):
     """Copy the tensors with this prefix into the model; ValueError, and nothing changed, if they do not fit."""
     state = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
-    try:
+    with refusing(f"{path} does not fit the model", (ValueError, TypeError)):
         model.load_state_dict(state)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} does not fit the model: {error}") from None

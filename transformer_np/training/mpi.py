@@ -79,9 +79,6 @@ class MPITeam(Team):
         optimizer.grad[part] = total
         return part
 
-    def total_of_parts(self, number):
-        return self.total(number)[0]
-
     def updated(self, optimizer):
         self._join(optimizer.data, optimizer)
 

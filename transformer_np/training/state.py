@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import short
+from ..support.checks import refusing, short
 from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .history import Record, read_history
@@ -117,20 +117,18 @@ class State:
         if not isinstance(states, list) or len(generators) != len(states):
             found = len(states) if isinstance(states, list) else "no"
             raise ValueError(f"{path} has {found} random states, the model has {len(generators)}")
-        try:
+        with refusing(f"{path} has a damaged random state", (KeyError, TypeError, ValueError)):
             for generator, state in zip(generators, states, strict=True):
                 type(generator.bit_generator)().state = state
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} has a damaged random state: {error}") from None
         averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
         last = LAST if _with_prefix(LAST, tensors) else "model."
         best = _with_prefix("model.", tensors) if last == LAST else {}
-        with _refusing(f"{path} does not fit the optimizer"):
+        with refusing(f"{path} does not fit the optimizer"):
             self.optimizer.check_state(averages)
         if self.carries:
-            with _refusing(f"{path} does not fit the objective"):
+            with refusing(f"{path} does not fit the objective"):
                 self.objective.check_state(carried)
-        with _refusing(f"{path} is damaged"):
+        with refusing(f"{path} is damaged"):
             Best(self.model).check(header, best)
         load_model_tensors(self.model, tensors, path, last)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
@@ -141,15 +139,6 @@ class State:
         self.history, self.record = history, record
         if self.best:
             self.best.restore(header, best)
-
-
-@contextmanager
-def _refusing(text):
-    """Inside the block, a ValueError begins with this text."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{text}: {error}") from None
 
 
 def _with_prefix(prefix, tensors):

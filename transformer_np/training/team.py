@@ -41,7 +41,7 @@ class Team:
 
     def total_of_parts(self, number):
         """The sum of a number over the slices that `add_gradients` returned to the members."""
-        return number
+        return self.total(number)[0]
 
     def updated(self, optimizer):
         """Wait until every member has updated its slice; then all have all parameters."""
@@ -54,5 +54,5 @@ class Team:
         return [value]
 
     def rows(self, number):
-        """This member's slice of `number` rows. All slices are of one size, or the last ones are one row larger."""
+        """This member's slice of `number` rows. Their sizes differ by one row at most."""
         return slice(*(number * rank // self.size for rank in (self.rank, self.rank + 1)))

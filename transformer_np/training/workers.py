@@ -154,9 +154,6 @@ class Workers(Team):
                 own += other[part]
         return part
 
-    def total_of_parts(self, number):
-        return self.total(number)[0]
-
     def updated(self, optimizer):
         self._collect(None)
         self._answer()

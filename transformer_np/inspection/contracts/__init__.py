@@ -3,6 +3,7 @@
 import traceback
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
+from itertools import takewhile
 
 import numpy as np
 
@@ -124,9 +125,7 @@ def _inputs_of(model, batch):
             found[name] = batch[name] if isinstance(batch, dict) else getattr(batch, name)
         elif parameter.default is Parameter.empty and parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
             raise TypeError(f"batch has no {name}, which {type(model).__name__}.forward needs")
-    first = next((name for name in signature(model.forward).parameters if name not in found), None)
-    names = list(signature(model.forward).parameters)
-    names = names[: names.index(first)] if first else names  # those before it are positional
+    names = list(takewhile(found.__contains__, signature(model.forward).parameters))  # the others go by name
     return [found[name] for name in names], {name: value for name, value in found.items() if name not in names}
 
 

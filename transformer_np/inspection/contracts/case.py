@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...module import Module
+from ..gradcheck import is_float
 
 
 @dataclass
@@ -69,10 +70,6 @@ class Case:
         output = self.forward(module)
         gradients = self.backward(module, self.dout(output))
         return [output, *gradients, *(p.grad.copy() for p in module.learned().values())]
-
-
-def is_float(x):
-    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
 def as_dtype(x, dtype):

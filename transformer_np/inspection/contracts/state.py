@@ -7,7 +7,8 @@ import sys
 import numpy as np
 
 from ...module import Module, Parameter
-from .case import arrays_in, is_float, near, refusal, same
+from ..gradcheck import is_float
+from .case import arrays_in, near, refusal, same
 
 # --- names and state -------------------------------------------------------------------------------------------------
 

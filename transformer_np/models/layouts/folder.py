@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...layers.initial import blank
-from ...support.checks import floating_dtype
+from ...support.checks import floating_dtype, listed, refusing
 from ...support.files import read_json_object, write_atomically, write_text
 from .gguf import gguf_file, unpacked
 from .layout import given
@@ -78,10 +78,8 @@ def load_pretrained(cls, folder, dtype=None):
         how = f"read it with {MODELS[kind].__name__}.from_pretrained"
         raise ValueError(f"{folder} holds a model of type {kind!r}, not a {cls.__name__}: {how}")
     weights = _Weights(folder, layout, settings)
-    try:
+    with refusing(folder / CONFIG, (TypeError, ValueError, OverflowError, AttributeError)):
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
-    except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"{folder / CONFIG}: {error}") from None
     _check_sizes(weights, config)
     wanted = layout.body(config) | layout.heads(config)
     _check_names(weights, wanted, layout, config)
@@ -269,12 +267,12 @@ def _check_names(weights, wanted, layout, config):
         if standard not in wanted and standard not in duplicates:
             head = next((head for head in layout.HEADS if standard.startswith(head)), None)
             unexpected.append(name) if head is None else ignored.setdefault(layout.HEADS[head], []).append(name)
-    wrong = [f"{what} {_listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]
+    wrong = [f"{what} {listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]
     if wrong:
         raise ValueError(f"{weights.path} does not fit its {CONFIG}: {'; '.join(wrong)}")
     for task, names in ignored.items():
         instead = "" if "classes" not in task else "; `train classify --pretrained` puts a new classifier on a BERT"
-        ignored_names = f"{weights.path}: ignored {_listed(names)}"
+        ignored_names = f"{weights.path}: ignored {listed(names)}"
         warnings.warn(f"{ignored_names}: the model here has no head for {task}{instead}", stacklevel=4)
 
 
@@ -288,9 +286,4 @@ def _check_shapes(weights, wanted, parameters):
         if weights.shape(name) != expected:
             wrong.append(f"{weights.in_file[name]} must have shape {expected}, got {weights.shape(name)}")
     if wrong:
-        raise ValueError(f"{weights.path} does not fit its {CONFIG}: " + _listed(wrong, separator="; "))
-
-
-def _listed(names, most=8, separator=", "):
-    """The first few names, for a message."""
-    return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: " + listed(wrong, separator="; "))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...support.checks import refusing
 from ...support.files import LARGEST_JSON, check_downloaded, parse_json, read_json
 
 WEIGHTS = "model.safetensors"
@@ -88,11 +89,9 @@ def _in_file(path):
     check_downloaded(path, beginning)
     if int.from_bytes(beginning[:8], "little") > LARGEST_JSON:  # the library would read all of it
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: its header is too large")
-    try:
+    with refusing(f"{path} is truncated, damaged or not a safetensors file", SafetensorError):
         with safe_open(path, framework="numpy"):
             pass  # opening checks the header, and that the file is complete
-    except SafetensorError as error:
-        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = parse_json(file.read(length), path)

@@ -65,15 +65,14 @@ def texts():
 def parsed(text, name):
     """{title, for, tries, words, matrices, steps} of a lesson. Raises ValueError that names the line it cannot read."""
     lesson = {"title": "", "for": "any", "tries": [], "words": [], "matrices": {}, "steps": []}
-    paragraph = False  # whether the next line of text goes on with the last paragraph
     for number, line in enumerate(text.splitlines(), 1):
         line, where = line.strip(), f"{name}, line {number}"
         key, colon, rest = line.partition(": ")
         steps = lesson["steps"]
         step = steps[-1] if steps else None
-        if not line:
-            paragraph = False
-        elif line.startswith("== "):
+        if step is None and not line:
+            continue
+        if line.startswith("== "):
             steps.append({"title": line[3:], "text": [], "question": "", "answers": [], "right": None, "why": ""})
             steps[-1] |= {"before": [], "after": []}
         elif step is None:
@@ -93,13 +92,11 @@ def parsed(text, name):
             step["after" if step["answers"] else "before"].append([key, rest])
         elif step["answers"]:
             step["why"] = f"{step['why']} {line}".strip()
-        elif paragraph:
-            step["text"][-1] += f" {line}"
         else:
             step["text"].append(line)
-            paragraph = True
-            continue
-        paragraph = paragraph and bool(step) and bool(line) and not line.startswith(("== ", "? "))
+    for step in lesson["steps"]:
+        paragraphs = "\n".join(step["text"]).split("\n\n")
+        step["text"] = [text.strip().replace("\n", " ") for text in paragraphs if text.strip()]
     _check(lesson, name)
     return lesson
 
