@@ -1,14 +1,14 @@
-"""Attention: the scores, and the weighted values."""
+"""Attention: the scores, the weighted values, and their backward."""
 
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from ..notes import amended
-from .draws import only
+from .draws import of_forward, only
 from .masks import FINITE
 from .sheet import Sheet
-from .softmax import softmax
+from .softmax import softmax, softmax_backward
 
 SHEET = Sheet(__file__)
 
@@ -124,15 +124,37 @@ ATTENTION_MISTAKES += amended(SHEET["mask mistakes"], instead=SHEET["attention m
 ATTENTION_MISTAKES += SHEET["attention mistakes 3"]
 
 
+def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+    scale = 1 / np.sqrt(q.shape[-1])
+    dweights = dout @ np.swapaxes(v, -1, -2)
+    dscores = softmax_backward(dweights, weights) * scale
+    dq = dscores @ k
+    dk = np.swapaxes(dscores, -1, -2) @ q
+    dv = np.swapaxes(weights, -1, -2) @ dout
+    return dq, dk, dv
+
+
+# what has no gradient, because all weights are 0 or 1, or the same weights as another case
+_NOT_BACKWARD = ("10,000", "far above", "tuple", "−inf", "all sizes equal plus a mask (B")
+
+
 EXERCISES = [
     SHEET.exercise(
-        F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True), {"scores": "... T S"},
+        F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True),
         mistakes=SHEET["attention_scores"]
         + "".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention, scaled_dot_product_attention,
-        lambda rng: attention_cases(rng, only_scores=False), {"out": "... T K_v", "weights": "... T S"},
+        lambda rng: attention_cases(rng, only_scores=False),
         mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES,
+    ),
+    SHEET.exercise(
+        F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
+        of_forward(
+            F.scaled_dot_product_attention, lambda rng: attention_cases(rng, only_scores=False), _NOT_BACKWARD
+        ),
+        mistakes=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"])
+        + SHEET["scales"] + SHEET["backward mistakes"],
     ),
 ]  # fmt: skip

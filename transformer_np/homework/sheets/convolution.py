@@ -4,6 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_forward
 from .rnn import products
 from .sheet import Sheet
 
@@ -55,15 +56,6 @@ def causal_conv1d(x, w, b=None, dilation=1):
     return y
 
 
-def conv_backward_cases(rng):
-    for forward in conv_cases(rng):
-        if forward.label == "no bias":  # the backward does not know it
-            continue
-        x, w, _ = forward.arguments
-        dy = rng.normal(size=(*x.shape[:2], w.shape[2]))
-        yield Case(forward.label, (dy, x, w), forward.options, forward.sizes)
-
-
 def causal_conv1d_backward(dy, x, w, dilation=1):
     B, T, D_in = x.shape
     k = len(w)
@@ -77,9 +69,8 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
 
 
 EXERCISES = [
-    SHEET.exercise(F.causal_conv1d, causal_conv1d, conv_cases, {"y": "B T D_out"}),
+    SHEET.exercise(F.causal_conv1d, causal_conv1d, conv_cases),
     SHEET.exercise(
-        F.causal_conv1d_backward, causal_conv1d_backward, conv_backward_cases,
-        {"dx": "B T D_in", "dw": "k D_in D_out", "db": "D_out"},
+        F.causal_conv1d_backward, causal_conv1d_backward, of_forward(F.causal_conv1d, conv_cases, ["no bias"])
     ),
-]  # fmt: skip
+]

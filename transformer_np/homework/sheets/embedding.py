@@ -62,6 +62,6 @@ def embedding_backward(dy, ids, num_embeddings):
 
 
 EXERCISES = [
-    SHEET.exercise(F.embedding, embedding, embedding_cases, {"y": "... D"}),
+    SHEET.exercise(F.embedding, embedding, embedding_cases),
     SHEET.exercise(F.embedding_backward, embedding_backward, embedding_backward_cases, {"dtable": "V D"}),
 ]

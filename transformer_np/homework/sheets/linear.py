@@ -4,6 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -42,24 +43,6 @@ def linear(x, w, b=None):
     return y
 
 
-def linear_backward_cases(rng):
-    sizes = draw_sizes(rng, "B H T D_in D_out")
-    B, H, T, D_in, D_out = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
-    x, dy, w = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(B, H, T, D_out)), rng.normal(size=(D_in, D_out))
-    square, dy_square = rng.normal(size=(D_in, D_in)), rng.normal(size=(B, T, D_in))
-    words, dy_words = rng.normal(size=(2, D_in, D_in))
-    as_square = sizes | {"D_out": D_in}
-    return [
-        Case("", (dy[:, 0], x[:, 0], w), sizes=sizes),
-        Case("x of shape (T, D_in)", (dy[0, 0], x[0, 0], w), sizes=sizes),
-        Case("x of four axes", (dy, x, w), sizes=deep),
-        Case("x of shape (D_in,)", (dy[0, 0, 0], x[0, 0, 0], w), sizes=sizes),
-        Case("as many outputs as inputs", (dy_square, x[:, 0], square), sizes=as_square),
-        Case("as many words as inputs and outputs", (dy_words, words, square), sizes=as_square | {"T": D_in}),
-    ]
-
-
 def gradients(dy, x):
     """The gradients of w and b in y = x w + b."""
     lead = tuple(range(dy.ndim - 1))
@@ -76,9 +59,6 @@ def linear_backward(dy, x, w):
 
 
 EXERCISES = [
-    SHEET.exercise(F.linear, linear, linear_cases, {"y": "... D_out"}),
-    SHEET.exercise(
-        F.linear_backward, linear_backward, linear_backward_cases,
-        {"dx": "... D_in", "dw": "D_in D_out", "db": "D_out"},
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.linear, linear, linear_cases),
+    SHEET.exercise(F.linear_backward, linear_backward, of_forward(F.linear, linear_cases, ["no bias"])),
+]

@@ -4,13 +4,14 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_forward
 from .linear import without_heads
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def lora_cases(rng, backward=False):
+def lora_cases(rng):
     sizes = draw_sizes(rng, "B H T D_in D_out R", least=2)
     B, H, T, D_in, D_out, R = sizes.values()
     plain = without_heads(sizes)
@@ -19,8 +20,7 @@ def lora_cases(rng, backward=False):
     def case(label, sizes, *rows, wide=R, out=D_out, **options):
         sizes = sizes | {"R": wide, "D_out": out}
         x, a, b = rng.normal(size=(*rows, D_in)), rng.normal(size=(D_in, wide)), rng.normal(size=(wide, out))
-        given = (rng.normal(size=(*rows, out)), x, x @ a, a, b) if backward else (x, a, b)
-        return Case(label, given, options, sizes)
+        return Case(label, (x, a, b), options, sizes)
 
     return [
         case("", plain, B, T, scale=scale),
@@ -50,9 +50,6 @@ def lora_backward(dy, x, low, a, b, scale=1.0):
 
 
 EXERCISES = [
-    SHEET.exercise(F.lora, lora, lora_cases, {"y": "... D_out", "low": "... R"}),
-    SHEET.exercise(
-        F.lora_backward, lora_backward, lambda rng: lora_cases(rng, backward=True),
-        {"dx": "... D_in", "da": "D_in R", "db": "R D_out"},
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.lora, lora, lora_cases),
+    SHEET.exercise(F.lora_backward, lora_backward, of_forward(F.lora, lora_cases)),
+]

@@ -119,6 +119,6 @@ EXERCISES = [
         + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS) + SHEET["cross_entropy 2"],
     ),
     SHEET.exercise(
-        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases, {"dlogits": "... V"},
+        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases,
     ),
 ]  # fmt: skip

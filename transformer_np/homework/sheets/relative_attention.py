@@ -8,7 +8,7 @@ from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from ..notes import amended
 from .attention import masked
-from .draws import far_apart, only, sizes_without_squares
+from .draws import far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -149,15 +149,6 @@ _IN_THE_SHIFT = re.sub(
 )
 
 
-def relative_backward_cases(rng):
-    for forward in relative_cases(rng):
-        if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
-            continue
-        out, weights = F.relative_attention(*forward.arguments, **forward.options)
-        arguments = rng.normal(size=out.shape), *forward.arguments, weights
-        yield Case(forward.label, arguments, sizes=forward.sizes)
-
-
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
     scale = 1 / np.sqrt(q.shape[-1])
     dweights = dout @ np.swapaxes(v, -1, -2)
@@ -174,10 +165,10 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
 
 
 EXERCISES = [
-    SHEET.exercise(F.relative_shift, relative_shift, shift_cases, {"y": "... T S"}, view=without_future),
-    SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases, {"dx": "... T S"}),
+    SHEET.exercise(F.relative_shift, relative_shift, shift_cases, view=without_future),
+    SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
     SHEET.exercise(
-        F.relative_attention, relative_attention, relative_cases, {"out": "B H T K_v", "weights": "B H T S"},
+        F.relative_attention, relative_attention, relative_cases,
         mistakes=SHEET["relative_attention"] + _IN_THE_SHIFT
         + SHEET["relative_attention 3"]
         + amended(
@@ -191,13 +182,10 @@ EXERCISES = [
         + SHEET["relative_attention 4"],
     ),
     SHEET.exercise(
-        F.relative_attention_backward, relative_attention_backward, relative_backward_cases,
-        {
-            "dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dr": "H S K", "dcontent_bias": "H K",
-            "dposition_bias": "H K",
-        },
+        F.relative_attention_backward, relative_attention_backward,
+        of_forward(F.relative_attention, relative_cases, ["10,000"]),  # all weights 0 or 1 there: no gradient
         mistakes=SHEET["relative_attention_backward"]
-        + amended(SHEET["attention_backward: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"])
+        + amended(SHEET["attention: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"])
         + SHEET["relative_attention_backward 2"],
     ),
 ]  # fmt: skip

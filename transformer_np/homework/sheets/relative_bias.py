@@ -107,8 +107,8 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
 
 
 EXERCISES = [
-    SHEET.exercise(F.relative_position_buckets, relative_position_buckets, buckets_cases, {"buckets": "T S"}),
-    SHEET.exercise(F.relative_position_bias, relative_position_bias, bias_cases, {"bias": "H T S"}),
+    SHEET.exercise(F.relative_position_buckets, relative_position_buckets, buckets_cases),
+    SHEET.exercise(F.relative_position_bias, relative_position_bias, bias_cases),
     SHEET.exercise(
         F.relative_position_bias_backward, relative_position_bias_backward, bias_backward_cases, {"dtable": "R H"},
     ),

@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -42,16 +43,9 @@ def rnn(x, w_x, w_h, b=None):
 
 
 def rnn_backward_cases(rng):
-    cases = []
-    for forward in rnn_cases(rng):
-        if forward.label == "no bias":  # the backward does not know it
-            continue
-        x, w_x, w_h, b = forward.arguments
-        h = F.rnn(x, w_x, w_h, b)
-        cases.append(Case(forward.label, (rng.normal(size=h.shape), x, h, w_x, w_h), sizes=forward.sizes))
-    dh, *others = cases[0].arguments
-    cases.append(Case("dh a hundred times as large", (100 * dh, *others), sizes=cases[0].sizes))
-    return cases
+    plain, *others = of_forward(F.rnn, rnn_cases, ["no bias"])(rng)
+    dh, *arguments = plain.arguments
+    return [plain, *others, Case("dh a hundred times as large", (100 * dh, *arguments), sizes=plain.sizes)]
 
 
 def before(x):
@@ -82,9 +76,6 @@ def rnn_backward(dh, x, h, w_x, w_h):
 
 
 EXERCISES = [
-    SHEET.exercise(F.rnn, rnn, rnn_cases, {"h": "B T D"}),
-    SHEET.exercise(
-        F.rnn_backward, rnn_backward, rnn_backward_cases,
-        {"dx": "B T D_in", "dw_x": "D_in D", "dw_h": "D D", "db": "D"},
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.rnn, rnn, rnn_cases),
+    SHEET.exercise(F.rnn_backward, rnn_backward, rnn_backward_cases),
+]

@@ -94,9 +94,9 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 EXERCISES = [
     SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
-    SHEET.exercise(F.rotary, rotary, rotary_cases, {"y": "... T K"}),
+    SHEET.exercise(F.rotary, rotary, rotary_cases),
     SHEET.exercise(
-        F.rotary_backward, rotary_backward, rotary_cases, {"dx": "... T K"},
+        F.rotary_backward, rotary_backward, rotary_cases,
         mistakes=SHEET["rotary_backward"]
         + amended(SHEET["rotary mistakes"], SHEET["rotary_backward 2"], without=["positions added"]),
     ),

@@ -8,6 +8,7 @@ from ... import functional as F
 from ..exercise import Case
 from ..notes import amended
 from .attention import ATTENTION_MISTAKES, attention_cases, masked, some_hidden
+from .draws import of_forward
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -46,17 +47,6 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
     return out, weights
 
 
-# behind the scores, or their gradient
-
-
-def unscaled_backward_cases(rng):
-    for forward in unscaled_cases(rng):
-        if "10,000" in forward.label or "far above" in forward.label:  # all weights 0 or 1 there: no gradient
-            continue
-        out, weights = F.unscaled_attention(*forward.arguments, **forward.options)
-        yield Case(forward.label, (rng.normal(size=out.shape), *forward.arguments, weights), sizes=forward.sizes)
-
-
 def unscaled_attention_backward(dout, q, k, v, weights):
     dweights = dout @ np.swapaxes(v, -1, -2)
     dscores = softmax_backward(dweights, weights)
@@ -69,7 +59,7 @@ def unscaled_attention_backward(dout, q, k, v, weights):
 
 EXERCISES = [
     SHEET.exercise(
-        F.unscaled_attention, unscaled_attention, unscaled_cases, {"out": "B H T K_v", "weights": "B H T S"},
+        F.unscaled_attention, unscaled_attention, unscaled_cases,
         mistakes=SHEET["unscaled mistakes"]
         + amended(
             ATTENTION_MISTAKES,
@@ -90,11 +80,11 @@ EXERCISES = [
         ),
     ),
     SHEET.exercise(
-        F.unscaled_attention_backward, unscaled_attention_backward, unscaled_backward_cases,
-        {"dq": "B H T K", "dk": "B H S K", "dv": "B H S K_v", "dbias": "H T S"},
+        F.unscaled_attention_backward, unscaled_attention_backward,
+        of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
         mistakes=SHEET["unscaled_attention_backward"]
         + amended(
-            SHEET["attention_backward: backward mistakes"],
+            SHEET["attention: backward mistakes"],
             instead=SHEET["unscaled_attention_backward instead"],
             without=("written for four axes only", "written for three axes only"),
         )
