@@ -25,7 +25,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, missing, place, remarks_on
+from .remarks import best, how, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -33,12 +33,11 @@ IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softm
 
 
 class LoadError(Exception):
-    """A file cannot be imported; `path`, and `crash` with the student's lines."""
+    """A file could not be loaded; `path`, and `crash` with the student's lines."""
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
-        super().__init__(f"{path} {how}. {crash.told}")
+        super().__init__(f"{path} {how(str(path))}. {crash.told}")
 
 
 @dataclass(frozen=True)
@@ -97,9 +96,7 @@ def load(path, time_limit=SECONDS, strict=True):
                 raise LoadError(files.paths[name], crashes[name])
         helpers = {name: sys.modules[name] for name in of_students()}
         own = {module.__name__ for module in modules} | helpers.keys()
-    definitions = {
-        name: ranked(found, name, exercise.parts, own)[:MOST_TRIED] for name, exercise in all_exercises().items()
-    }
+    definitions = {name: ranked(found, name, own)[:MOST_TRIED] for name in all_exercises()}
     answers, imported, others = {}, {}, {}
     for name, (first, *_) in ((name, of) for name, of in definitions.items() if of):
         if not callable(first.value):
