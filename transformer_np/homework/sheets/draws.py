@@ -6,13 +6,30 @@ from inspect import signature
 import numpy as np
 
 from ... import functional as F
-from ..exercise import draw_sizes
+from ..exercise import Case, draw_sizes
 from .sheet import results_of
 
 
 def only(sizes, letters):
     """The sizes of these letters alone: those that the arrays of a case have."""
     return {letter: sizes[letter] for letter in letters.split()}
+
+
+def of_every_rank(x, others, sizes, **options):
+    """The cases of a function of the rows of x, (B, H, T, D), with the same other arguments; the first is the plain
+    one, (B, T, D). sizes: those of x, then others."""
+    *lead, D = list(sizes)[:4]
+
+    def case(label, x, *without):
+        here = {letter: size for letter, size in sizes.items() if letter not in without}
+        return Case(label, (x, *others), options, here)
+
+    return [
+        case("", x[:, 0], "H"),
+        case(f"x of shape (T, {D})", x[0, 0], "B", "H"),
+        case("x of four axes", x),
+        case(f"x of shape ({D},)", x[0, 0, 0], *lead),
+    ]
 
 
 def sizes_without_squares(rng, letters):

@@ -1,12 +1,14 @@
 """The feed-forward network, without and with a gate, and the backward of both."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from .activations import gelu, gelu_backward, sigmoid, silu, silu_backward  # noqa: F401 - sigmoid for the mistakes
-from .draws import of_forward, only
-from .linear import gradients, without_heads
+from .draws import of_every_rank, of_forward
+from .linear import gradients
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -15,17 +17,13 @@ SHEET = Sheet(__file__)
 def feed_forward_cases(rng):
     sizes = draw_sizes(rng, "B H T D F")
     B, H, T, D, F_ = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
     x = rng.normal(size=(B, H, T, D))
-    w1, b1, w2, b2 = rng.normal(size=(D, F_)), rng.normal(size=F_), rng.normal(size=(F_, D)), rng.normal(size=D)
-    v1, c1, v2, c2 = rng.normal(size=(D, D)), rng.normal(size=D), rng.normal(size=(D, D)), rng.normal(size=D)
-    return [
-        Case("", (x[:, 0], w1, b1, w2, b2), sizes=sizes),
-        Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=only(sizes, "T D F")),
-        Case("x of four axes", (x, w1, b1, w2, b2), sizes=deep),
-        Case("x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=only(sizes, "D F")),
-        Case("d_ff = d_model", (x[:, 0], v1, c1, v2, c2), sizes=sizes | {"F": D}),
-    ]
+
+    def parameters(F):
+        return rng.normal(size=(D, F)), rng.normal(size=F), rng.normal(size=(F, D)), rng.normal(size=D)
+
+    cases = of_every_rank(x, parameters(F_), sizes)
+    return [*cases, Case("d_ff = d_model", (x[:, 0], *parameters(D)), sizes=cases[0].sizes | {"F": D})]
 
 
 def feed_forward(x, w1, b1, w2, b2):
@@ -50,22 +48,19 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
 def gated_cases(rng):
     sizes = draw_sizes(rng, "B H T D F")
     B, H, T, D, F_ = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
     x = rng.normal(size=(B, H, T, D))
 
-    def matrices(D, F_):
+    def matrices(F):
         """So that the gates are about 1.5, where the two forms of GELU differ most, and the values about 1."""
-        w_gate, w1 = rng.normal(size=(2, D, F_)) / D**0.5
-        return 1.5 * w_gate, w1, rng.normal(size=(F_, D))
+        w_gate, w1 = rng.normal(size=(2, D, F)) / D**0.5
+        return 1.5 * w_gate, w1, rng.normal(size=(F, D))
 
-    w = matrices(D, F_)
+    plain, *others = of_every_rank(x, matrices(F_), sizes)
     return [
-        Case("", (x[:, 0], *w), sizes=sizes),
-        Case("x of shape (T, D)", (x[0, 0], *w), sizes=sizes),
-        Case("x of four axes", (x, *w), sizes=deep),
-        Case("x of shape (D,)", (x[0, 0, 0], *w), sizes=only(sizes, "D F")),
-        Case("d_ff = d_model", (x[:, 0], *matrices(D, D)), sizes=sizes | {"F": D}),
-        extended(Case('activation="silu"', (x[:, 0], *w), {"activation": "silu"}, sizes)),
+        plain,
+        *others,
+        Case("d_ff = d_model", (x[:, 0], *matrices(D)), sizes=plain.sizes | {"F": D}),
+        extended(replace(plain, label='activation="silu"', options={"activation": "silu"})),
     ]
 
 

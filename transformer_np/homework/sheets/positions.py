@@ -1,12 +1,17 @@
-"""The positional encoding."""
+"""The positional encoding, and rotary positions: the frequencies, the rotation and its backward."""
 
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, extended
+from ..exercise import Case, draw_sizes, extended
+from ..notes import amended
+from .draws import only
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
+
+_LINEAR = {"rope_type": "linear", "factor": 4.0}
+_UNKNOWN = {"rope_type": "turned", "factor": 4.0}
 
 
 def sinusoidal_encoding_cases(rng):
@@ -37,8 +42,96 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
     return encoding.astype(dtype)
 
 
+# --- rotary positions -------------------------------------------------------------------------------------------------
+
+
+def llama3(length):
+    """A scaling that keeps some of the frequencies, and divides the others."""
+    return {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": length,
+    }  # fmt: skip
+
+
+def frequencies_cases(rng):
+    K = 2 * int(rng.integers(3, 8))
+    theta = float(rng.choice([500.0, 2000.0, 500_000.0]))
+    return [
+        Case("", (K,), sizes={"K": K}),
+        Case(f"theta={theta:g}", (K,), {"theta": theta}, {"K": K}),
+        Case("K = 2", (2,), sizes={"K": 2}),
+        extended(Case("linear scaling", (K,), {"scaling": _LINEAR}, {"K": K})),
+        # 20, 2, 0.2 and 0.02 turns: the second is between the two factors
+        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(125)}, {"K": 8})),
+        Case("an odd K", (K + 1,), extended=True, raises="ValueError"),
+        Case("theta=0", (K,), {"theta": 0.0}, extended=True, raises="ValueError"),
+        Case("theta=-1", (K,), {"theta": -1.0}, extended=True, raises="ValueError"),
+        Case("an unknown scaling", (K,), {"scaling": _UNKNOWN}, extended=True, raises="ValueError"),
+    ]
+
+
+def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if K % 2 or theta <= 0:
+        raise ValueError("K must be even and theta positive")
+    frequencies = theta ** (-np.arange(0, K, 2) / K)
+    if scaling is None:
+        return frequencies
+    stretched = frequencies / scaling["factor"]
+    if scaling["rope_type"] == "linear":
+        return stretched
+    if scaling["rope_type"] != "llama3":
+        raise ValueError("the scaling is not supported")
+    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * np.pi)
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return kept * frequencies + (1 - kept) * stretched
+
+
+def rotary_cases(rng):
+    sizes = draw_sizes(rng, "B H T P", least=3)
+    B, H, T, P = sizes.values()
+    sizes = {"B": B, "H": H, "T": T, "K": 2 * P}
+    x, places = rng.normal(size=(B, H, T, 2 * P)), np.arange(T)
+    return [
+        Case("", (x, places), sizes=sizes),
+        Case("positions from 7 on", (x, places + 7), sizes=sizes),
+        Case("positions in any order", (x, rng.permutation(5 * T)[:T]), sizes=sizes),
+        Case("theta=500", (x, places), {"theta": 500.0}, sizes),
+        Case("x of shape (T, K)", (x[0, 0], places), sizes=only(sizes, "T K")),
+        extended(Case("adjacent=True", (x, places), {"adjacent": True}, sizes)),
+        extended(Case("one position for all rows", (x, np.array(5)), sizes=sizes)),
+        extended(Case("linear scaling", (x, places), {"scaling": _LINEAR}, sizes)),
+        extended(Case("the scaling of Llama 3", (x, places), {"scaling": llama3(125)}, sizes)),
+    ]
+
+
+def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
+    K = x.shape[-1]
+    angles = np.asarray(positions)[..., None] * rotary_frequencies(K, theta, scaling)
+    cos, sin = np.cos(angles), np.sin(angles)
+    if adjacent:
+        first, second = x[..., 0::2], x[..., 1::2]
+    else:
+        first, second = x[..., : K // 2], x[..., K // 2 :]
+    turned = first * cos - second * sin, first * sin + second * cos
+    if adjacent:
+        return np.stack(turned, axis=-1).reshape(x.shape)
+    return np.concatenate(turned, axis=-1)
+
+
+def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+    return rotary(dy, -np.asarray(positions), theta, scaling, adjacent)
+
+
 EXERCISES = [
     SHEET.exercise(
         F.sinusoidal_encoding, sinusoidal_encoding, sinusoidal_encoding_cases, {"encoding": "length d_model"},
+    ),
+    SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
+    SHEET.exercise(F.rotary, rotary, rotary_cases),
+    SHEET.exercise(
+        F.rotary_backward, rotary_backward, rotary_cases,
+        mistakes=SHEET["rotary_backward"]
+        + amended(SHEET["rotary mistakes"], SHEET["rotary_backward 2"], without=["positions added"]),
     ),
 ]  # fmt: skip
