@@ -1,4 +1,6 @@
-"""Attention: the scores, the weighted values, and their backward."""
+"""Attention: the scores, the weighted values, the same without a scale and with a bias, and their backward."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
 SHEET = Sheet(__file__)
+
 
 # --- scores and masks, as attention_scores and scaled_dot_product_attention share them -------------------------------
 
@@ -138,6 +141,51 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
 _NOT_BACKWARD = ("10,000", "far above", "tuple", "−inf", "all sizes equal plus a mask (B")
 
 
+# --- without a scale, with a bias -------------------------------------------------------------------------------------
+
+
+def unscaled_cases(rng):
+    """The calls that try scaled_dot_product_attention with heads, with a bias."""
+
+    def bias_for(q, k):
+        return rng.normal(size=(q.shape[1], q.shape[2], k.shape[2]))
+
+    cases = []
+    for case in attention_cases(rng, only_scores=False):
+        q, k, _ = case.arguments
+        if q.ndim == 4 and not isinstance(case.options.get("mask"), tuple):
+            cases.append(replace(case, options={"bias": bias_for(q, k), **case.options}))
+    plain, sizes = cases[0].arguments, cases[0].sizes
+    B, T, S = sizes["B"], sizes["T"], sizes["S"]
+    q, k, v = (rng.normal(size=(B, B, *array.shape[2:])) for array in plain)
+    return [
+        *cases,
+        Case("no bias", plain, sizes=sizes),
+        Case("a mask (T, S) without a bias", plain, {"mask": some_hidden(rng, T, S)}, sizes),
+        Case("as many heads as rows of the batch", (q, k, v), {"bias": bias_for(q, k)}, sizes | {"H": B}),
+    ]
+
+
+def unscaled_attention(q, k, v, bias=None, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2)
+    if bias is not None:
+        scores = scores + bias
+    scores = masked(scores, mask)
+    weights = softmax(scores)
+    out = weights @ v
+    return out, weights
+
+
+def unscaled_attention_backward(dout, q, k, v, weights):
+    dweights = dout @ np.swapaxes(v, -1, -2)
+    dscores = softmax_backward(dweights, weights)
+    dbias = dscores.sum(axis=0)
+    dq = dscores @ k
+    dk = np.swapaxes(dscores, -1, -2) @ q
+    dv = np.swapaxes(weights, -1, -2) @ dout
+    return dq, dk, dv, dbias
+
+
 EXERCISES = [
     SHEET.exercise(
         F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True),
@@ -147,7 +195,7 @@ EXERCISES = [
     SHEET.exercise(
         F.scaled_dot_product_attention, scaled_dot_product_attention,
         lambda rng: attention_cases(rng, only_scores=False),
-        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES,
+        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES + SHEET["tuple mistakes"],
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
@@ -156,5 +204,30 @@ EXERCISES = [
         ),
         mistakes=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"])
         + SHEET["scales"] + SHEET["backward mistakes"],
+    ),
+    SHEET.exercise(
+        F.unscaled_attention, unscaled_attention, unscaled_cases,
+        mistakes=SHEET["unscaled mistakes"]
+        + amended(
+            ATTENTION_MISTAKES,
+            instead=SHEET["unscaled_attention instead"],
+            without=(
+                "mask added before the scale",
+                "written for four axes only",
+                "written for three axes only",
+                "softmax over axis 2",  # the queries: there are always four axes
+            ),
+        ),
+    ),
+    SHEET.exercise(
+        F.unscaled_attention_backward, unscaled_attention_backward,
+        of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
+        mistakes=SHEET["unscaled_attention_backward"]
+        + amended(
+            SHEET["backward mistakes"],
+            instead=SHEET["unscaled_attention_backward instead"],
+            without=("written for four axes only", "written for three axes only"),
+        )
+        + SHEET["unscaled_attention_backward 2"],
     ),
 ]  # fmt: skip
