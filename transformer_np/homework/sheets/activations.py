@@ -150,10 +150,8 @@ EXERCISES = [
     SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases),
     SHEET.exercise(F.tanh, tanh, tanh_cases),
     SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases),
-    SHEET.exercise(F.gelu, gelu, gelu_cases, mistakes=SHEET["gelu"] + GATE_MISTAKES),
-    SHEET.exercise(
-        F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases), mistakes=SHEET["gelu_backward"] + GATE_MISTAKES
-    ),
+    SHEET.exercise(F.gelu, gelu, gelu_cases, also=GATE_MISTAKES),
+    SHEET.exercise(F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases), also=GATE_MISTAKES),
     SHEET.exercise(F.silu, silu, silu_cases),
     SHEET.exercise(F.silu_backward, silu_backward, of_forward(F.silu, silu_cases)),
 ]

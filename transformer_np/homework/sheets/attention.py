@@ -122,9 +122,9 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return out, weights
 
 
-ATTENTION_MISTAKES = SHEET["attention mistakes"]
-ATTENTION_MISTAKES += amended(SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"])
-ATTENTION_MISTAKES += SHEET["attention mistakes 3"]
+ATTENTION_MISTAKES = SHEET["attention mistakes"] + amended(
+    SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"]
+)
 
 
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
@@ -189,32 +189,25 @@ def unscaled_attention_backward(dout, q, k, v, weights):
 EXERCISES = [
     SHEET.exercise(
         F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True),
-        mistakes=SHEET["attention_scores"]
-        + "".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
+        also="".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention, scaled_dot_product_attention,
-        lambda rng: attention_cases(rng, only_scores=False),
-        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES + SHEET["tuple mistakes"],
+        lambda rng: attention_cases(rng, only_scores=False), also=ATTENTION_MISTAKES,
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
         of_forward(
             F.scaled_dot_product_attention, lambda rng: attention_cases(rng, only_scores=False), _NOT_BACKWARD
         ),
-        mistakes=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"])
-        + SHEET["scales"] + SHEET["backward mistakes"],
+        also=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"]),
     ),
     SHEET.exercise(
         F.unscaled_attention, unscaled_attention, unscaled_cases,
-        mistakes=SHEET["unscaled mistakes"]
-        + amended(
-            ATTENTION_MISTAKES,
-            instead=SHEET["unscaled_attention instead"],
+        also=amended(
+            ATTENTION_MISTAKES, instead=SHEET["unscaled_attention instead"],
             without=(
-                "mask added before the scale",
-                "written for four axes only",
-                "written for three axes only",
+                "mask added before the scale", "written for four axes only", "written for three axes only",
                 "softmax over axis 2",  # the queries: there are always four axes
             ),
         ),
@@ -222,12 +215,9 @@ EXERCISES = [
     SHEET.exercise(
         F.unscaled_attention_backward, unscaled_attention_backward,
         of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
-        mistakes=SHEET["unscaled_attention_backward"]
-        + amended(
-            SHEET["backward mistakes"],
-            instead=SHEET["unscaled_attention_backward instead"],
+        also=amended(
+            SHEET["backward mistakes"], instead=SHEET["unscaled_attention_backward instead"],
             without=("written for four axes only", "written for three axes only"),
-        )
-        + SHEET["unscaled_attention_backward 2"],
+        ),
     ),
 ]  # fmt: skip

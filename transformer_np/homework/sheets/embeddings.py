@@ -187,7 +187,6 @@ EXERCISES = [
     SHEET.exercise(F.rotary, rotary, rotary_cases),
     SHEET.exercise(
         F.rotary_backward, rotary_backward, rotary_cases,
-        mistakes=SHEET["rotary_backward"]
-        + amended(SHEET["rotary mistakes"], SHEET["rotary_backward 2"], without=["positions added"]),
+        also=amended(SHEET["rotary mistakes"], SHEET["rotary_backward instead"], without=["positions added"]),
     ),
 ]  # fmt: skip

@@ -108,8 +108,7 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 EXERCISES = [
     SHEET.exercise(
         F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"},
-        mistakes=SHEET["cross_entropy"]
-        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS) + SHEET["cross_entropy 2"],
+        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
         F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases,

@@ -109,21 +109,19 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 EXERCISES = [
     SHEET.exercise(
         F.layer_norm, layer_norm, layer_norm_cases,
-        mistakes=SHEET["layer_norm"] + of_other_defaults("1e-5", "a variance"),
+        also=of_other_defaults("1e-5", "a variance"),
     ),
     SHEET.exercise(
         F.layer_norm_backward, layer_norm_backward,
         lambda rng: norm_backward_cases(rng, F.layer_norm, layer_norm_cases),
-        mistakes=SHEET["layer_norm_backward"] + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
-        + SHEET["layer_norm_backward 2"] + of_vector("dbeta", "dy", "dy", "β"),
+        also=of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + of_vector("dbeta", "dy", "dy", "β"),
     ),
     SHEET.exercise(
         F.rms_norm, rms_norm, rms_norm_cases,
-        mistakes=SHEET["rms_norm"] + of_other_defaults("1e-6", "the mean square"),
+        also=of_other_defaults("1e-6", "the mean square"),
     ),
     SHEET.exercise(
         F.rms_norm_backward, rms_norm_backward, lambda rng: norm_backward_cases(rng, F.rms_norm, rms_norm_cases),
-        mistakes=SHEET["rms_norm_backward"] + SHEET["axes of the means"].replace("every ", "")
-        + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + SHEET["rms_norm_backward 2"],
+        also=SHEET["axes of the means"].replace("every ", "") + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ"),
     ),
 ]  # fmt: skip

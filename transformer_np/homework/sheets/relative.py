@@ -274,16 +274,12 @@ EXERCISES = [
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
     SHEET.exercise(
         F.relative_attention, relative_attention, relative_cases,
-        mistakes=SHEET["relative_attention"] + _IN_THE_SHIFT
-        + SHEET["relative_attention 3"]
-        + amended(SHEET["tiled_attention: mask mistakes"], without=["only −inf of a float mask"])
-        + SHEET["relative_attention 4"],
+        also=_IN_THE_SHIFT
+        + amended(SHEET["tiled_attention: mask mistakes"], without=["only −inf of a float mask"]),
     ),
     SHEET.exercise(
         F.relative_attention_backward, relative_attention_backward,
         of_forward(F.relative_attention, relative_cases, ["10,000"]),  # all weights 0 or 1 there: no gradient
-        mistakes=SHEET["relative_attention_backward"]
-        + amended(SHEET["attention: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"])
-        + SHEET["relative_attention_backward 2"],
+        also=amended(SHEET["attention: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"]),
     ),
 ]  # fmt: skip

@@ -122,8 +122,6 @@ EXERCISES = [
     SHEET.exercise(F.window_attention, window_attention, window_cases),
     SHEET.exercise(
         F.window_attention_backward, window_attention_backward, window_backward_cases,
-        mistakes=SHEET["window_attention_backward"]
-        + amended(SHEET["attention: softmax backward"], instead=SHEET["window_attention_backward instead"])
-        + SHEET["window_attention_backward 2"],
+        also=amended(SHEET["attention: softmax backward"], instead=SHEET["window_attention_backward instead"]),
     ),
 ]  # fmt: skip

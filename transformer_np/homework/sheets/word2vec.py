@@ -99,9 +99,7 @@ EXERCISES = [
     SHEET.exercise(
         F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
         {"loss": "", "p_context": "N", "p_negatives": "N K"},
-        mistakes=SHEET["negative_sampling_loss"]
-        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS)
-        + SHEET["negative_sampling_loss 2"],
+        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
         F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
