@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     args = {"solution": ("softmax", "--file", "homework.py"), "run": ("homework.py", "train")}
     code, out, err = call(capsys, command, *args.get(command, ("homework.py",)))
     assert (code, out) == (1, "")
-    assert err.startswith("homework.py cannot be imported. ")
+    assert err.startswith("homework.py could not be loaded. ")
     assert re.search(told, err)
     assert "submission.py" not in err
     assert "transformer_np" not in err
@@ -325,7 +325,7 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     try:
         for text, told in (
             (None, "the diagonal of the Jacobian alone"),
-            ("def softmax_backward(\n", "homework.py cannot be imported"),
+            ("def softmax_backward(\n", "homework.py could not be loaded"),
             ("", "contains no answer to an exercise"),
             (RIGHT, "softmax_backward: right."),
         ):

@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_imported(homework):
     (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")
     code, out = run(homework)
     assert code == 2
-    assert "homework.py cannot be imported. ZeroDivisionError" in out
+    assert "homework.py could not be loaded. ZeroDivisionError" in out
 
 
 @pytest.mark.long

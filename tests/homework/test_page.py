@@ -112,7 +112,7 @@ def test_the_words_of_the_command(here):
     found = checked("softmax", {"softmax": SOFTMAX})
     assert (found["passed"], found["outcome"], found["line"]) == (False, "wrong value", 5)
     broken = checked("relu", {"relu": "\n\ndef relu(x:\n    return x\n"})
-    assert broken["text"].startswith("homework.py cannot be imported. SyntaxError: '(' was never closed")
+    assert broken["text"].startswith("homework.py could not be loaded. SyntaxError: '(' was never closed")
     assert (broken["outcome"], broken["line"]) == ("cannot be imported", 3)
     raised = checked("relu", {"relu": "def relu(x):\n    y = x\n    return y.nothing\n"})
     assert (raised["outcome"], raised["line"]) == ("crashed", 3)

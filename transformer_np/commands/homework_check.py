@@ -73,7 +73,7 @@ def load_submission(path, limit):
     submission = load(path, limit.seconds, strict=False)
     for file, crash in submission.crashes.items():
         print(LoadError(Path(path) / file if Path(path).is_dir() else path, crash), file=sys.stderr)
-    if submission.answers or submission.others:
+    if submission.definitions:
         return submission
     if submission.crashes:
         for remark in submission.survey.elsewhere.values():

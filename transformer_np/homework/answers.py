@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
-from .course_cells import cell_tree, course_of, fingerprint, is_constant, needed_by_answers
-from .definitions import DEFINES, NO_PYTHON, bindings, dead_from, decoded, first_line, inner, is_stub, parsed, touched
+from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
+from .definitions import DEFINES, NO_PYTHON, bindings, dead_from, decoded, first_line, inner, is_stub, parsed, unread
 from .handin import cells_of, rank
 from .magics import as_python, from_cells
 from .path import all_exercises, plain
@@ -24,13 +24,17 @@ _DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand i
 _PACKAGE = __package__.partition(".")[0]
 
 
-def _piece(cell=None, code=None, lines=None, own=(), course=False):
+def _piece(cell=None, code=None, found=(), own=(), course=False):
     """Code that is executed at once: a file, a cell, or a part of a file up to a second definition of the same name.
 
-    cell: its number, None in a file; code: None for the whole file as it is; lines: {name of an exercise: line of its
-    definition}; own: names that it defines as the course's notebook does; course: whether all of it is the course's
+    cell: its number, None in a file; code: None for the whole file as it is; found: its bindings that may be answers:
+    the lines and the stubs among them are noted; own: names that it defines as the course's notebook does; course:
+    whether all of it is the course's
     """
-    return {"cell": cell, "code": code, "lines": lines or {}, "own": sorted(own), "course": course}
+    nodes = {name: node for name, node, _ in found if name in all_exercises()}
+    lines = {name: node.lineno for name, node in nodes.items()}
+    stubs = [name for name, node in nodes.items() if not _is_written(name, node)]
+    return {"cell": cell, "code": code, "lines": lines, "stubs": stubs, "own": sorted(own), "course": course}
 
 
 @dataclass
@@ -138,7 +142,7 @@ class _File:
         self._take(found, None)
         self._take_elsewhere(tree, None)
         parts = self._cut(text, found)
-        self.pieces = [_piece(None, code if parts[1:] else whole, self._lines(here)) for code, here in parts]
+        self.pieces = [_piece(None, code if parts[1:] else whole, here) for code, here in parts]
 
     @staticmethod
     def _cut(text, found):
@@ -154,10 +158,6 @@ class _File:
             here = [one for one in found if begin <= first_line(one[2]) < end]
             parts.append(("\n" * (begin - 1) + "".join(lines[begin - 1 : end - 1]), here))
         return parts
-
-    @staticmethod
-    def _lines(found):
-        return {name: node.lineno for name, node, _ in found if name in all_exercises()}
 
     def _take(self, found, cell):
         """Note which exercises some bindings begin, and the names that nearly match."""
@@ -189,13 +189,9 @@ class _File:
 
     def _take_unread(self, text, cell=None):
         """Note which exercises are begun in code that is no Python, as far as its lines tell."""
-        heads = r"^(?:async\s+def|def|class)\s+(\w+)|^(\w+)\s*=[^=]"
-        found = list(re.finditer(heads, text, re.MULTILINE))
-        for one in found:
-            name = one[1] or one[2]
-            body = re.match(r".*(?:\n(?![^\s)]).*)*", text[one.start() :])[0]
-            body = re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
-            if name in all_exercises() and "raise NotImplementedError" not in body:
+        for name, body, _ in unread(text):
+            code = re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
+            if name in all_exercises() and "raise NotImplementedError" not in code:
                 self.begun[name] = cell
 
 
@@ -230,30 +226,20 @@ class _Notebook(_File):
         for name, node in own.items():
             if _is_written(name, node):
                 self.course[name] = place(self.name, number, node.lineno)
-        if known and fingerprint(tree) in known.cells:
-            names = all_exercises().keys() & {name for name, _, _ in found}
-            self.pieces.append(_piece(number, self._only(code, tree, needed), own=names, course=True))
-            return
+        is_unchanged = known and fingerprint(tree) in known.cells
         others = [one for one in found if one[0] not in own]
-        if known and not any(name in all_exercises() for name, _, _ in others):
-            code = self._only(code, tree, needed)
+        if is_unchanged or (known and not any(name in all_exercises() for name, _, _ in others)):
+            code, skipped = only_needed(code, tree, needed)
+            self.skipped |= skipped
+        if is_unchanged:
+            names = all_exercises().keys() & {name for name, _, _ in found}
+            self.pieces.append(_piece(number, code, own=names, course=True))
+            return
         self._take(others, number)
         self._take_elsewhere(tree, number)
         for part, here in self._cut(code, found):
-            lines = self._lines([one for one in here if one[0] not in own])
-            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here} - lines.keys()
-            self.pieces.append(_piece(number, part, lines, own_names))
-
-    def _only(self, code, tree, needed):
-        """The code of a cell without the statements that compute what no answer needs."""
-        lines, kept = io.StringIO(code).readlines(), set()
-        for node in tree.body:
-            names = touched(node)
-            if isinstance(node, ast.Import | ast.ImportFrom | DEFINES) or is_constant(node) or names & needed:
-                kept.update(range(first_line(node), node.end_lineno + 1))
-            else:
-                self.skipped |= names
-        return "".join(line if n in kept else "\n" for n, line in enumerate(lines, 1))
+            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
+            self.pieces.append(_piece(number, part, [one for one in here if one[0] not in own], own_names))
 
     def _take_texts(self, text, number, inside):
         with suppress(*NO_PYTHON):

@@ -216,17 +216,14 @@ class _Settings:
             if name not in names:
                 self.fail("extended", f"{name} is extended, but {name} is not in exercises")
         points, for_lecture = self._points(names, extended)
-        pass_mark = self.table.get("pass_mark")
+        plain = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
         course = Course(
             points,
-            self.table.get("partial", False),
-            None if pass_mark is None else float(pass_mark),
-            frozenset(extended),
-            self.table.get("title", ""),
-            shown_as,
-            for_lecture,
-            Deadline(due, **late) if due else None,
-            self.table.get("attempts", "last"),
+            extended=frozenset(extended),
+            deadline=shown_as,
+            for_lecture=for_lecture,
+            late=Deadline(due, **late) if due else None,
+            **plain,
         )
         if not course.possible:
             what = "no exercise of the core gives points" if course.has_extended else "no exercise gives points"

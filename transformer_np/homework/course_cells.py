@@ -1,11 +1,12 @@
 """The course's own notebooks: a student's notebook that was made from one, and the cells in it that nobody changed."""
 
 import ast
+import io
 from dataclasses import dataclass
 from functools import cache
 
 from ..notebooks.texts import SOLUTION, read_cells, shown, texts
-from .definitions import DEFINES, NO_PYTHON, bindings, by_name, parsed, reached, read_by, touched
+from .definitions import DEFINES, NO_PYTHON, bindings, by_name, first_line, parsed, reached, read_by, touched
 from .path import all_exercises
 
 _SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
@@ -65,7 +66,19 @@ def needed_by_answers(nodes, known):
     return reached(nodes, own, read_by)
 
 
-def is_constant(node):
+def only_needed(code, tree, needed):
+    """(the code of a cell without the statements that compute what no answer needs, the names that these bind)."""
+    lines, kept, skipped = io.StringIO(code).readlines(), set(), set()
+    for node in tree.body:
+        names = touched(node)
+        if isinstance(node, ast.Import | ast.ImportFrom | DEFINES) or _is_constant(node) or names & needed:
+            kept.update(range(first_line(node), node.end_lineno + 1))
+        else:
+            skipped |= names
+    return "".join(line if n in kept else "\n" for n, line in enumerate(lines, 1)), skipped
+
+
+def _is_constant(node):
     try:
         ast.literal_eval(node.value if isinstance(node, ast.Assign) else None)
         return isinstance(node, ast.Assign)

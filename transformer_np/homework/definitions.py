@@ -2,11 +2,13 @@
 
 import ast
 import io
+import re
 import tokenize
 import warnings
 
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `parsed` raises of a text that is none
+_UNREAD = re.compile(r"^(?:(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*=[^=]).*(?:\n(?![^\s)]).*)*", re.MULTILINE)
 
 
 def decoded(content):
@@ -18,6 +20,13 @@ def parsed(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an escape such as "\d"
         return compile(text, "<answers>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def unread(text):
+    """(name, text, number of its first line, from 0) of the definitions in a text that is no Python, as far as its
+    lines tell."""
+    for match in _UNREAD.finditer(text):
+        yield match[1] or match[2], match[0].rstrip(), text.count("\n", 0, match.start())
 
 
 def first_line(node):

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ..support.checks import short
 from .rewriting import Mistakes
 
 NOTHING = MappingProxyType({})
@@ -68,6 +69,33 @@ def call(answer, *arguments, **options):
     return answer(*arguments, **options)
 
 
+def _has_name(value):
+    return callable(value) and getattr(value, "__name__", "").isidentifier()
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _all_are(kind):
+    return lambda value: isinstance(value, list | tuple) and all(isinstance(one, kind) for one in value)
+
+
+_FIELDS = {  # field: what it must be, in words, and whether a value is that
+    "reference": ("a function or a class with a name", _has_name),
+    "results": ("a tuple of Result, (Result('y', 'B T D'),)", _all_are(Result)),
+    "cases": ("a function, cases(rng)", callable),
+    "mistakes": ("a text or a dict", lambda value: isinstance(value, str | Mapping)),
+    "answer": ("a function, a right answer", callable),
+    "drive": ("a function", callable),
+    "view": ("a function", lambda value: value is None or callable(value)),
+    "section": ("a text", _is_text),
+    "chapter": ("a text", _is_text),
+    "place": ("a number", lambda value: isinstance(value, int | float)),
+    "parts": ("a tuple of names of methods, ('forward',)", _all_are(str)),
+}
+
+
 @dataclass(frozen=True)
 class Exercise:
     """A function or class of the library as homework.
@@ -107,6 +135,11 @@ class Exercise:
     place: float = 0
 
     def __post_init__(self):
+        for name, (words, is_right) in _FIELDS.items():
+            if not is_right(getattr(self, name)):
+                raise TypeError(f"{name} must be {words}, got {short(getattr(self, name))}")
+        if missing := [part for part in self.parts if not hasattr(self.reference, part)]:
+            raise TypeError(f"parts names {missing[0]}, which {self.name} does not have")
         if isinstance(self.mistakes, str):
             object.__setattr__(self, "mistakes", Mistakes(self.answer, self.mistakes))
 

@@ -12,12 +12,11 @@ import os
 import sys
 import time
 from dataclasses import dataclass
-from dis import get_instructions
 from functools import cache, partial
 from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
-from .judging.attempt import unwritten
+from .definitions import stored
 from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
@@ -27,7 +26,8 @@ _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all
 @dataclass
 class Definition:
     """A value of an exercise's name. file, cell, line: where it gets it, the last two None if unknown; module: of the
-    file; kind: for the grader, which has no value, the type of one that cannot be called"""
+    file; is_stub: whether it has no body yet; kind: for the grader, which has no value, the type of one that cannot be
+    called"""
 
     file: str
     cell: int | None = None
@@ -35,6 +35,7 @@ class Definition:
     value: object = None
     module: str = ""
     kind: str = ""
+    is_stub: bool = False
 
 
 def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit)):
@@ -47,10 +48,9 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     in_notebook = name.endswith(".ipynb")
     module, is_new = _module(name, path)
     if not is_new:  # another file has imported it
-        lines = {exercise: line for piece in pieces for exercise, line in piece["lines"].items()}
+        last = {exercise: piece for piece in pieces for exercise in piece["lines"]}
         defined = [n for n in names if n in vars(module)]
-        last = {n: [Definition(name, None, lines.get(n), vars(module)[n], module.__name__)] for n in defined}
-        return module, last, None
+        return module, {n: [_definition(name, None, last.get(n), n, module)] for n in defined}, None
     space, found, first, flags, texts = vars(module), {}, None, 0, {}
     space.update(found_by(in_notebook))
     for piece in pieces:
@@ -67,17 +67,23 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
             error = raised
         for n in names:
             if n in space and space[n] is not before[n] and n not in piece["own"]:
-                here = Definition(name, piece["cell"], piece["lines"].get(n), space[n], module.__name__)
-                found.setdefault(n, []).append(here)
+                found.setdefault(n, []).append(_definition(name, piece["cell"], piece, n, module))
         if error is None:
             continue
         if not in_notebook:
             return module, found, first or error
         if type(error).__name__ == "LibrarySolution" and piece["lines"].keys() <= found.keys():
-            skipped = {*skipped, *_bound(piece["code"])}  # it compares with the library, which is not here
+            # it compares with the library, which is not here
+            skipped = {*skipped, *(name for node in ast.parse(piece["code"]).body for name in stored(node))}
         elif not (piece["course"] or (isinstance(error, NameError) and error.name in skipped)):
             first = first or error
     return module, found, first
+
+
+def _definition(file, cell, piece, name, module):
+    """The Definition of a name in a module, as a piece of its file, or None, has made it."""
+    line, is_stub = (piece["lines"].get(name), name in piece["stubs"]) if piece else (None, False)
+    return Definition(file, cell, line, vars(module)[name], module.__name__, is_stub=is_stub)
 
 
 def _module(name, path):
@@ -151,13 +157,6 @@ def _is_call_of_absent(node, space):
     return isinstance(called, ast.Name) and isinstance(space.get(called.id), Absent)
 
 
-def _bound(code):
-    """The names that some code gives a value."""
-    return {
-        node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-
-
 @cache
 def _loop():
     """The event loop of all cells."""
@@ -188,7 +187,7 @@ def new_loop():
 # --- which definitions count -----------------------------------------------------------------------------------------
 
 
-def ranked(found, name, parts, modules):
+def ranked(found, name, modules):
     """The Definitions of an exercise that may be its answer, in the order in which they count.
 
     found: {exercise: its Definitions} for every file, in order; modules: the names of the student's own modules. Of a
@@ -205,8 +204,7 @@ def ranked(found, name, parts, modules):
                 every[at] = one
     callables = [one for one in every if callable(one.value)]
     own = [one for one in callables if is_own(one.value, modules)]
-    written = [one for one in own if not is_unwritten(one.value, parts)]
-    return written or own[:1] or callables[:1] or every[:1]
+    return [one for one in own if not one.is_stub] or own[:1] or callables[:1] or every[:1]
 
 
 def is_own(value, modules):
@@ -214,20 +212,3 @@ def is_own(value, modules):
     while isinstance(value, partial):
         value = value.func
     return not isinstance(value, FunctionType | type) or value.__module__ in modules
-
-
-def is_unwritten(value, parts=()):
-    """Whether the body of a function, or of every method to write, is empty or says that it is not implemented."""
-    if isinstance(value, type) and parts:
-        return all(is_unwritten(vars(value).get(part)) for part in parts)
-    code = getattr(value, "__code__", None)
-    if value is None or unwritten(value) is not None:
-        return True
-    if code is None or code.co_names != ("NotImplementedError",) or code.co_nlocals > _arguments(code):
-        return False
-    return not any("JUMP" in one.opname or "STORE" in one.opname for one in get_instructions(code))
-
-
-def _arguments(code):
-    stars = [code.co_flags & flag for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)]
-    return code.co_argcount + code.co_kwonlyargcount + sum(map(bool, stars))

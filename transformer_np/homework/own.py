@@ -3,13 +3,13 @@
 import ast
 import re
 import sys
-from collections.abc import Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from .exercise import Exercise, Result
+from ..support.checks import short
+from .exercise import Exercise
 from .guard import files_of_the_teacher
 from .judging.crash import crash_of
 from .limit import Stopped, TimeLimit
@@ -23,7 +23,7 @@ class ExercisesError(ValueError):
 
 def loaded(folder, limit=None):
     """[(Exercise, its file), …] of a folder. Raises ExercisesError if a file cannot be imported, does not end within
-    the TimeLimit, or has an EXERCISES that is no list of usable exercises."""
+    the TimeLimit, or has an EXERCISES that is no list of Exercise."""
     if not folder.is_dir():
         raise NotADirectoryError(f"there is no folder {folder} with exercises")
     package = ModuleType(PACKAGE)
@@ -119,47 +119,9 @@ def _exercises_of(file, limit):
         raise ExercisesError(f"{file.name} cannot be imported. {crash_of(error).told}") from None
     found = getattr(module, "EXERCISES", ())
     if not isinstance(found, list | tuple):
-        raise ExercisesError(f"{place_in(file, '')}: EXERCISES must be a list of Exercise, got {_shown(found)}")
+        raise ExercisesError(f"{place_in(file, '')}: EXERCISES must be a list of Exercise, got {short(found)}")
     for number, exercise in enumerate(found):
         if not isinstance(exercise, Exercise):
-            what = f"EXERCISES[{number}] must be an Exercise, got {_shown(exercise)}"
+            what = f"EXERCISES[{number}] must be an Exercise, got {short(exercise)}"
             raise ExercisesError(f"{place_in(file, '')}: {what}")
-        name = getattr(exercise.reference, "__name__", "")
-        for wrong in _wrong_fields(exercise):
-            raise ExercisesError(f"{place_in(file, name)}: {name or f'EXERCISES[{number}]'}: {wrong}")
     return found
-
-
-def _wrong_fields(exercise):
-    """The fields that nothing can be done with, one sentence each; `verify` finds what can be better."""
-    reference, kinds = exercise.reference, {"cases": "cases(rng)", "answer": "a right answer", "drive": "a function"}
-    if not callable(reference) or not getattr(reference, "__name__", "").isidentifier():
-        yield f"reference must be a function or a class with a name, got {_shown(reference)}"
-        return
-    for name, meaning in kinds.items():
-        if not callable(getattr(exercise, name)):
-            yield f"{name} must be a function, {meaning}, got {_shown(getattr(exercise, name))}"
-    if exercise.view is not None and not callable(exercise.view):
-        yield f"view must be a function, got {_shown(exercise.view)}"
-    if not _all_are(Result, exercise.results):
-        yield f"results must be a tuple of Result, (Result('y', 'B T D'),), got {_shown(exercise.results)}"
-    if not isinstance(exercise.mistakes, Mapping):
-        yield f"mistakes must be a text or a dict, got {_shown(exercise.mistakes)}"
-    if not isinstance(exercise.place, int | float):
-        yield f"place must be a number, got {_shown(exercise.place)}"
-    for name in ("section", "chapter"):
-        if not isinstance(getattr(exercise, name), str):
-            yield f"{name} must be a text, got {_shown(getattr(exercise, name))}"
-    if not _all_are(str, exercise.parts):
-        yield f"parts must be a tuple of names of methods, ('forward',), got {_shown(exercise.parts)}"
-    elif missing := [part for part in exercise.parts if not hasattr(reference, part)]:
-        yield f"parts names {missing[0]}, which {exercise.name} does not have"
-
-
-def _all_are(kind, things):
-    return isinstance(things, list | tuple) and all(isinstance(thing, kind) for thing in things)
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]} …"

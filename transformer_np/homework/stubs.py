@@ -3,11 +3,10 @@
 import ast
 import builtins
 import inspect
-import re
 import sys
 import textwrap
 
-from .definitions import first_line, read_by
+from .definitions import first_line, read_by, unread
 from .exercise import public_home
 from .path import chapter_line, chapters
 
@@ -84,9 +83,8 @@ def _definitions(text, name):
         nodes = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
         return [(first_line(node) - 1, node.end_lineno) for node in nodes]
     except (SyntaxError, ValueError):  # a student may have lost the way in just this function
-        heads = re.finditer(rf"^(?:def|class) {name}\b.*\n(?:(?:[ \t)].*)?\n)*", text, re.MULTILINE)
-        blocks = [(text[: head.start()].count("\n"), head[0].rstrip().count("\n") + 1) for head in heads]
-        return [(begin, begin + count) for begin, count in blocks]
+        found = [(line, body) for other, body, line in unread(text) if other == name]
+        return [(line, line + body.count("\n") + 1) for line, body in found]
 
 
 _COMMANDS = (

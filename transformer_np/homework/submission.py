@@ -25,7 +25,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, missing, place, remarks_on
+from .remarks import best, how, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -33,35 +33,37 @@ IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softm
 
 
 class LoadError(Exception):
-    """A file cannot be imported; `path`, and `crash` with the student's lines."""
+    """A file could not be loaded; `path`, and `crash` with the student's lines."""
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        how = "has a cell that fails" if Path(path).suffix == ".ipynb" else "cannot be imported"
-        super().__init__(f"{path} {how}. {crash.told}")
+        super().__init__(f"{path} {how(str(path))}. {crash.told}")
 
 
 @dataclass(frozen=True)
 class Submission:
     """A loaded submission.
 
-    path: the file or folder; answers: {name of an exercise: the student's function or class}, in the path's order
+    path: the file or folder
+    definitions: {name of an exercise: its Definitions}, in the path's order: each may be the answer, the first that is
+        right counts
     imported: {name of an exercise: its module} for functions that the student imports instead of writing them
-    others: {name of an exercise: the object of that name, if it is not a function}
-    definitions: {name of an exercise: its Definitions}: each may be the answer, the first that is right counts
     survey: what its files are; crashes: {file: Crash} of those that raised an exception; skipped: remarks on files
     """
 
     path: Path
-    answers: dict
+    definitions: dict
     imported: dict = field(default_factory=dict)
-    others: dict = field(default_factory=dict)
     modules: tuple = field(default=(), repr=False)
-    definitions: dict = field(default_factory=dict)
     survey: Survey = field(default_factory=Survey, repr=False)
     crashes: dict = field(default_factory=dict)
     skipped: tuple = ()
     helpers: dict = field(default_factory=dict, repr=False)  # {name: module} that its files import
+
+    @property
+    def answers(self):
+        """{name of an exercise: the student's function or class}"""
+        return {name: of[0].value for name, of in self.definitions.items() if callable(of[0].value)}
 
     def place(self, definition):
         """Where a definition is, in words: "line 3" of the only file."""
@@ -97,20 +99,14 @@ def load(path, time_limit=SECONDS, strict=True):
                 raise LoadError(files.paths[name], crashes[name])
         helpers = {name: sys.modules[name] for name in of_students()}
         own = {module.__name__ for module in modules} | helpers.keys()
-    definitions = {
-        name: ranked(found, name, exercise.parts, own)[:MOST_TRIED] for name, exercise in all_exercises().items()
-    }
-    answers, imported, others = {}, {}, {}
-    for name, (first, *_) in ((name, of) for name, of in definitions.items() if of):
-        if not callable(first.value):
-            others[name] = first.value
-        elif is_own(first.value, own):
-            answers[name] = first.value
-        else:
-            imported[name] = public_home(first.value.__name__, first.value, first.value.__module__)
-    definitions = {name: of for name, of in definitions.items() if name in answers or name in others}
-    modules = tuple(modules)
-    return Submission(path, answers, imported, others, modules, definitions, known, crashes, files.remarks, helpers)
+    definitions, imported = {}, {}
+    for name in all_exercises():
+        of = ranked(found, name, own)[:MOST_TRIED]
+        if of and callable(of[0].value) and not is_own(of[0].value, own):
+            imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
+        elif of:
+            definitions[name] = of
+    return Submission(path, definitions, imported, tuple(modules), known, crashes, files.remarks, helpers)
 
 
 def files_of(path):
@@ -256,10 +252,10 @@ class Checks:
 
     def _check(self, exercise):
         name, definitions = exercise.name, self.submission.definitions.get(exercise.name, ())
-        if name in self.submission.others:
-            return Standing(exercise, self._verdict(exercise, definitions[0].value), (), tuple(definitions))
         if not definitions:
             return Standing(exercise, self._missing(name))
+        if not callable(definitions[0].value):
+            return Standing(exercise, self._verdict(exercise, definitions[0].value), (), tuple(definitions))
         standings = []
         for definition in definitions:
             standings.append(self._check_answer(exercise, definition.value))

@@ -170,7 +170,7 @@ def _run(job, exercise, cases, scratch, report):
         _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": sorted(of_file)}))
     below = os.path.join(scratch, "")
     modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
-    definitions = ranked(found, exercise.name, exercise.parts, modules)[:MOST_TRIED]
+    definitions = ranked(found, exercise.name, modules)[:MOST_TRIED]
     kinds = ["" if callable(one.value) else type(one.value).__name__ for one in definitions]
     places = [[one.file, one.cell, one.line, kind] for one, kind in zip(definitions, kinds, strict=True)]
     _write(report, pack({"kind": "found", "definitions": places}))

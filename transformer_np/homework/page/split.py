@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from .. import definitions
-from ..definitions import first_line, names_in, stored
+from ..definitions import first_line, names_in, stored, unread
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
 _HEADING = re.compile(r"# --- .* -{3,}")
@@ -130,7 +130,7 @@ def _with_names(block, owner):
         block.binds = bound_by(text)
         block.reads = names_in(tree) - set(dir(builtins))
     else:
-        block.binds = {match[1]: text for match in re.finditer(r"^(?:def|class)\s+(\w+)", text, re.MULTILINE)}
+        block.binds = {name: body for name, body, _ in unread(text)}
         block.reads = set(_WORD.findall(text))
     return block
 

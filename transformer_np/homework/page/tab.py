@@ -117,7 +117,7 @@ def _last_line(text):
 def _submission(name, texts, limit):
     """The Submission with the answer to an exercise, and the answers that it calls, each from a module of its own."""
     own = load(FILE, limit)
-    answers, definitions, modules = dict(own.answers), dict(own.definitions), list(own.modules)
+    definitions, modules = dict(own.definitions), list(own.modules)
     for other in _called(name, texts):
         begin = default(all_exercises()[other])
         try:
@@ -125,12 +125,13 @@ def _submission(name, texts, limit):
         except LoadError:  # it counts as not started
             loaded = load(_write(OTHERS / f"{other}.py", begin))
         modules += loaded.modules
-        if other in loaded.answers and other not in answers:
-            answers[other], definitions[other] = loaded.answers[other], loaded.definitions[other]
+        if other in loaded.answers:
+            definitions.setdefault(other, loaded.definitions[other])
+    whole = replace(own, definitions=definitions, modules=tuple(modules))
     for module in modules:
-        for other, answer in answers.items():
+        for other, answer in whole.answers.items():
             vars(module).setdefault(other, answer)
-    return replace(own, answers=answers, definitions=definitions, modules=tuple(modules))
+    return whole
 
 
 def default(exercise):

@@ -1,9 +1,13 @@
-"""ReLU and tanh, with their backward."""
+"""The activations, with their backward: ReLU, tanh, GELU, and SiLU, the one in SwiGLU."""
+
+import math  # noqa: F401 - for a mistake
 
 import numpy as np
 
 from ... import functional as F
+from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -15,14 +19,15 @@ def draw(rng, letters="B T D"):
     return sizes, 1.5 * rng.normal(size=tuple(sizes.values()))
 
 
-def of_every_rank(rng, call):
-    """The cases of a function that works element by element: `call` makes the arguments from an x."""
+def of_every_rank(rng):
+    """The cases of every function that works element by element, and the x and the sizes of the plain one."""
     sizes, x = draw(rng)
     deep_sizes, deep = draw(rng, "B H T S")
     return sizes, x, [
-        Case("", call(x), sizes=sizes),
-        Case("x of one axis", call(x[0, 0]), sizes=sizes),
-        Case("x of four axes", call(deep), sizes=deep_sizes),
+        Case("", (x,), sizes=sizes),
+        Case("x of one axis", (x[0, 0],), sizes=sizes),
+        Case("x of four axes", (deep,), sizes=deep_sizes),
+        Case("some x exactly 0", (with_zeros(rng, x),), sizes=sizes),
     ]  # fmt: skip
 
 
@@ -38,12 +43,8 @@ def sigmoid(x):
 
 
 def relu_cases(rng):
-    sizes, x, cases = of_every_rank(rng, lambda x: (x,))
-    return [
-        *cases,
-        Case("some x exactly 0", (with_zeros(rng, x),), sizes=sizes),
-        Case("large x", (20 * x,), sizes=sizes),
-    ]
+    sizes, x, cases = of_every_rank(rng)
+    return [*cases, Case("large x", (20 * x,), sizes=sizes)]
 
 
 def relu(x):
@@ -51,13 +52,9 @@ def relu(x):
 
 
 def relu_backward_cases(rng):
-    sizes, x, cases = of_every_rank(rng, lambda x: (rng.normal(size=x.shape), x))
-    dy = rng.normal(size=x.shape)
-    return [
-        *cases,
-        Case("some x exactly 0", (dy, with_zeros(rng, x)), sizes=sizes),
-        Case("the forward's output for x", (dy, F.relu(x)), sizes=sizes),
-    ]
+    *cases, large = of_forward(F.relu, relu_cases)(rng)
+    dy, x = large.arguments
+    return [*cases, Case("the forward's output for x", (dy, F.relu(x)), sizes=large.sizes)]
 
 
 def relu_backward(dy, x):
@@ -65,13 +62,8 @@ def relu_backward(dy, x):
 
 
 def tanh_cases(rng):
-    sizes, x, cases = of_every_rank(rng, lambda x: (x,))
-    return [
-        *cases,
-        Case("some x exactly 0", (with_zeros(rng, x),), sizes=sizes),
-        Case("larger x", (4 * x,), sizes=sizes),
-        extended(Case("x of ±1,000", (1000 * x,), sizes=sizes)),
-    ]
+    sizes, x, cases = of_every_rank(rng)
+    return [*cases, Case("larger x", (4 * x,), sizes=sizes), extended(Case("x of ±1,000", (1000 * x,), sizes=sizes))]
 
 
 def tanh(x):
@@ -80,18 +72,86 @@ def tanh(x):
 
 
 def tanh_backward_cases(rng):
-    sizes, x, cases = of_every_rank(rng, lambda x: (rng.normal(size=x.shape), np.tanh(x)))
-    saturated = np.where(rng.random(x.shape) < 0.3, np.sign(x), np.tanh(x))
-    return [*cases, Case("some y exactly ±1", (rng.normal(size=x.shape), saturated), sizes=sizes)]
+    plain, *cases = of_forward(F.tanh, tanh_cases, ["1,000"])(rng)
+    dy, y = plain.arguments
+    saturated = np.where(rng.random(y.shape) < 0.3, np.sign(y), y)
+    return [plain, *cases, Case("some y exactly ±1", (dy, saturated), sizes=plain.sizes)]
 
 
 def tanh_backward(dy, y):
     return dy * (1 - y**2)
 
 
+def gelu_cases(rng):
+    sizes, x, cases = of_every_rank(rng)
+    return [
+        *cases,
+        extended(Case('approximate="none"', (x,), {"approximate": "none"}, sizes)),
+        Case('approximate="tanh" given', (x,), {"approximate": "tanh"}, sizes),
+        extended(Case('approximate="none" plus x of one axis', (x[0, 0],), {"approximate": "none"}, sizes)),
+        Case("x from −2.5 to −1.5", (rng.uniform(-2.5, -1.5, x.shape),), sizes=sizes),
+    ]
+
+
+def gate(x, approximate):
+    """g in y = x/2 · (1 + g), and its slope g′."""
+    if approximate == "none":
+        scale = 1 / np.sqrt(2)
+        g = erf(scale * x)
+        slope = 2 / np.sqrt(np.pi) * np.exp(-((scale * x) ** 2)) * scale
+    else:
+        factor = np.sqrt(2 / np.pi)
+        cubic = 0.044715
+        g = np.tanh(factor * (x + cubic * x**3))
+        slope = (1 - g**2) * factor * (1 + 3 * cubic * x**2)
+    return g, slope
+
+
+# the mistakes in `gate` that show in the forward too
+GATE_MISTAKES = SHEET["gate mistakes"] + "".join(
+    SHEET["cut off or miscopied"].format(number=number)
+    for number in (0.04, 0.044, 0.0447, 0.045, 0.047715, 0.04715, 0.044175)
+)
+
+
+def gelu(x, approximate="tanh"):
+    g, _ = gate(x, approximate)
+    return x / 2 * (1 + g)
+
+
+def gelu_backward(dy, x, approximate="tanh"):
+    g, slope = gate(x, approximate)
+    return dy * (1 + g + x * slope) / 2
+
+
+def silu_cases(rng):
+    sizes, x, cases = of_every_rank(rng)
+    large = x.copy()  # in part: at ±1000 alone, many a wrong slope is right
+    large[..., ::2] = 1000 * np.sign(x[..., ::2])
+    return [
+        *cases,
+        Case("x from −4 to −1", (rng.uniform(-4, -1, x.shape),), sizes=sizes),
+        extended(Case("some x of ±1000", (large,), sizes=sizes)),
+    ]
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def silu_backward(dy, x):
+    gate = sigmoid(x)
+    slope = gate + x * gate * (1 - gate)
+    return dy * slope
+
+
 EXERCISES = [
-    SHEET.exercise(F.relu, relu, relu_cases, {"y": "..."}),
-    SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases, {"dx": "..."}),
-    SHEET.exercise(F.tanh, tanh, tanh_cases, {"y": "..."}),
-    SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases, {"dx": "..."}),
+    SHEET.exercise(F.relu, relu, relu_cases),
+    SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases),
+    SHEET.exercise(F.tanh, tanh, tanh_cases),
+    SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases),
+    SHEET.exercise(F.gelu, gelu, gelu_cases, also=GATE_MISTAKES),
+    SHEET.exercise(F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases), also=GATE_MISTAKES),
+    SHEET.exercise(F.silu, silu, silu_cases),
+    SHEET.exercise(F.silu_backward, silu_backward, of_forward(F.silu, silu_cases)),
 ]

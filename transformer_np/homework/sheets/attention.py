@@ -1,16 +1,19 @@
-"""Attention: the scores, and the weighted values."""
+"""Attention: the scores, the weighted values, the same without a scale and with a bias, and their backward."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from ..notes import amended
-from .draws import only
+from .draws import of_forward, only
 from .masks import FINITE
 from .sheet import Sheet
-from .softmax import softmax
+from .softmax import softmax, softmax_backward
 
 SHEET = Sheet(__file__)
+
 
 # --- scores and masks, as attention_scores and scaled_dot_product_attention share them -------------------------------
 
@@ -119,20 +122,102 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     return out, weights
 
 
-ATTENTION_MISTAKES = SHEET["attention mistakes"]
-ATTENTION_MISTAKES += amended(SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"])
-ATTENTION_MISTAKES += SHEET["attention mistakes 3"]
+ATTENTION_MISTAKES = SHEET["attention mistakes"] + amended(
+    SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"]
+)
+
+
+def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+    scale = 1 / np.sqrt(q.shape[-1])
+    dweights = dout @ np.swapaxes(v, -1, -2)
+    dscores = softmax_backward(dweights, weights) * scale
+    dq = dscores @ k
+    dk = np.swapaxes(dscores, -1, -2) @ q
+    dv = np.swapaxes(weights, -1, -2) @ dout
+    return dq, dk, dv
+
+
+# what has no gradient, because all weights are 0 or 1, or the same weights as another case
+_NOT_BACKWARD = ("10,000", "far above", "tuple", "−inf", "all sizes equal plus a mask (B")
+
+
+# --- without a scale, with a bias -------------------------------------------------------------------------------------
+
+
+def unscaled_cases(rng):
+    """The calls that try scaled_dot_product_attention with heads, with a bias."""
+
+    def bias_for(q, k):
+        return rng.normal(size=(q.shape[1], q.shape[2], k.shape[2]))
+
+    cases = []
+    for case in attention_cases(rng, only_scores=False):
+        q, k, _ = case.arguments
+        if q.ndim == 4 and not isinstance(case.options.get("mask"), tuple):
+            cases.append(replace(case, options={"bias": bias_for(q, k), **case.options}))
+    plain, sizes = cases[0].arguments, cases[0].sizes
+    B, T, S = sizes["B"], sizes["T"], sizes["S"]
+    q, k, v = (rng.normal(size=(B, B, *array.shape[2:])) for array in plain)
+    return [
+        *cases,
+        Case("no bias", plain, sizes=sizes),
+        Case("a mask (T, S) without a bias", plain, {"mask": some_hidden(rng, T, S)}, sizes),
+        Case("as many heads as rows of the batch", (q, k, v), {"bias": bias_for(q, k)}, sizes | {"H": B}),
+    ]
+
+
+def unscaled_attention(q, k, v, bias=None, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2)
+    if bias is not None:
+        scores = scores + bias
+    scores = masked(scores, mask)
+    weights = softmax(scores)
+    out = weights @ v
+    return out, weights
+
+
+def unscaled_attention_backward(dout, q, k, v, weights):
+    dweights = dout @ np.swapaxes(v, -1, -2)
+    dscores = softmax_backward(dweights, weights)
+    dbias = dscores.sum(axis=0)
+    dq = dscores @ k
+    dk = np.swapaxes(dscores, -1, -2) @ q
+    dv = np.swapaxes(weights, -1, -2) @ dout
+    return dq, dk, dv, dbias
 
 
 EXERCISES = [
     SHEET.exercise(
-        F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True), {"scores": "... T S"},
-        mistakes=SHEET["attention_scores"]
-        + "".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
+        F.attention_scores, attention_scores, lambda rng: attention_cases(rng, only_scores=True),
+        also="".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
     ),
     SHEET.exercise(
         F.scaled_dot_product_attention, scaled_dot_product_attention,
-        lambda rng: attention_cases(rng, only_scores=False), {"out": "... T K_v", "weights": "... T S"},
-        mistakes=SHEET["scale mistakes"] + SHEET["attention scales"] + ATTENTION_MISTAKES,
+        lambda rng: attention_cases(rng, only_scores=False), also=ATTENTION_MISTAKES,
+    ),
+    SHEET.exercise(
+        F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
+        of_forward(
+            F.scaled_dot_product_attention, lambda rng: attention_cases(rng, only_scores=False), _NOT_BACKWARD
+        ),
+        also=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"]),
+    ),
+    SHEET.exercise(
+        F.unscaled_attention, unscaled_attention, unscaled_cases,
+        also=amended(
+            ATTENTION_MISTAKES, instead=SHEET["unscaled_attention instead"],
+            without=(
+                "mask added before the scale", "written for four axes only", "written for three axes only",
+                "softmax over axis 2",  # the queries: there are always four axes
+            ),
+        ),
+    ),
+    SHEET.exercise(
+        F.unscaled_attention_backward, unscaled_attention_backward,
+        of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
+        also=amended(
+            SHEET["backward mistakes"], instead=SHEET["unscaled_attention_backward instead"],
+            without=("written for four axes only", "written for three axes only"),
+        ),
     ),
 ]  # fmt: skip

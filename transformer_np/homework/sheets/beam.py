@@ -170,7 +170,7 @@ WITH_MARGINS = Mistakes(
 BEAM_SEARCH = SHEET.exercise(
     decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "B hypothesis number"},
     drive=drive_beam, view=ids_and_hypotheses,
-    mistakes=SHEET["beam_search"] + SHEET["greedy: start and end"].replace("every log_probs", "log_probs"),
+    also=SHEET["greedy: start and end"].replace("every log_probs", "log_probs"),
 )  # fmt: skip
 
 

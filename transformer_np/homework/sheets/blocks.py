@@ -441,7 +441,7 @@ EXERCISES = [
         blocks.AddNorm, AddNorm, add_norm_cases, {"y": "B T D"},
         drive=drive_add_norm, parts=("forward", "backward"),
         gradients={"dx": "B T D", "gradient of the sub-layer's weights": "D D", "dgamma": "D", "dbeta": "D"},
-        mistakes=SHEET["AddNorm"] + SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
+        also=SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
     ),
     SHEET.exercise(
         blocks.EncoderBlock, EncoderBlock, encoder_cases, {"y": "B T D"},
@@ -450,15 +450,14 @@ EXERCISES = [
             "dx": "B T D", "gradients of the attention": "...", "gradients of norm 1": "...",
             "gradients of the feed-forward network": "...", "gradients of norm 2": "...",
         },
-        mistakes=around_the(
+        also=around_the(
             "attention", "A = LayerNorm(X + MultiHeadAttention(X))", "self.add_norm1", "x, attention", "da, attention",
         )
         + around_the(
             "feed-forward", "O = LayerNorm(A + FFN(A))", "self.add_norm2", "a, self.feed_forward",
             "dout, self.feed_forward.backward",
         )
-        + SHEET["EncoderBlock"] + SHEET["cleared"].replace("FIRST", "da = self") + SHEET["EncoderBlock 2"]
-        + SHEET["self attention mistakes"] + SHEET["EncoderBlock 3"],
+        + SHEET["cleared"].replace("FIRST", "da = self"),
     ),
     SHEET.exercise(
         blocks.DecoderBlock, DecoderBlock, decoder_cases, {"y": "B T D"},
@@ -468,7 +467,7 @@ EXERCISES = [
             "gradients of the cross-attention": "...", "gradients of norm 2": "...",
             "gradients of the feed-forward network": "...", "gradients of norm 3": "...",
         },
-        mistakes=around_the(
+        also=around_the(
             "self-attention", "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))", "self.add_norm1", "x, self_attention",
             "da, self_attention",
         )
@@ -480,7 +479,7 @@ EXERCISES = [
             "feed-forward", "O = LayerNorm(B + FFN(B))", "self.add_norm3", "b, self.feed_forward",
             "dout, self.feed_forward.backward",
         )
-        + SHEET["DecoderBlock"] + SHEET["cleared"].replace("FIRST", "db = self") + SHEET["DecoderBlock 2"]
-        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention") + SHEET["DecoderBlock 3"],
+        + SHEET["cleared"].replace("FIRST", "db = self")
+        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention"),
     ),
 ]  # fmt: skip

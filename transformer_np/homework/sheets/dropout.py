@@ -186,9 +186,6 @@ def dropout_backward(dy, keep, p):
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.dropout, dropout, dropout_cases, {"y": "...", "keep": "..."},
-        drive=drive_dropout, view=view_dropout,
-    ),
-    SHEET.exercise(F.dropout_backward, dropout_backward, dropout_backward_cases, {"dx": "..."}),
-]  # fmt: skip
+    SHEET.exercise(F.dropout, dropout, dropout_cases, drive=drive_dropout, view=view_dropout),
+    SHEET.exercise(F.dropout_backward, dropout_backward, dropout_backward_cases),
+]

@@ -1,11 +1,14 @@
-"""The feed-forward network and its backward."""
+"""The feed-forward network, without and with a gate, and the backward of both."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
-from .draws import only
-from .linear import gradients, without_heads
+from ..exercise import Case, draw_sizes, extended
+from .activations import gelu, gelu_backward, sigmoid, silu, silu_backward  # noqa: F401 - sigmoid for the mistakes
+from .draws import of_every_rank, of_forward
+from .linear import gradients
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -14,17 +17,13 @@ SHEET = Sheet(__file__)
 def feed_forward_cases(rng):
     sizes = draw_sizes(rng, "B H T D F")
     B, H, T, D, F_ = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
     x = rng.normal(size=(B, H, T, D))
-    w1, b1, w2, b2 = rng.normal(size=(D, F_)), rng.normal(size=F_), rng.normal(size=(F_, D)), rng.normal(size=D)
-    v1, c1, v2, c2 = rng.normal(size=(D, D)), rng.normal(size=D), rng.normal(size=(D, D)), rng.normal(size=D)
-    return [
-        Case("", (x[:, 0], w1, b1, w2, b2), sizes=sizes),
-        Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=only(sizes, "T D F")),
-        Case("x of four axes", (x, w1, b1, w2, b2), sizes=deep),
-        Case("x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=only(sizes, "D F")),
-        Case("d_ff = d_model", (x[:, 0], v1, c1, v2, c2), sizes=sizes | {"F": D}),
-    ]
+
+    def parameters(F):
+        return rng.normal(size=(D, F)), rng.normal(size=F), rng.normal(size=(F, D)), rng.normal(size=D)
+
+    cases = of_every_rank(x, parameters(F_), sizes)
+    return [*cases, Case("d_ff = d_model", (x[:, 0], *parameters(D)), sizes=cases[0].sizes | {"F": D})]
 
 
 def feed_forward(x, w1, b1, w2, b2):
@@ -32,13 +31,6 @@ def feed_forward(x, w1, b1, w2, b2):
     hidden = np.maximum(before, 0)
     y = hidden @ w2 + b2
     return y, hidden
-
-
-def feed_forward_backward_cases(rng):
-    for case in feed_forward_cases(rng):
-        x, w1, b1, w2, b2 = case.arguments
-        _, hidden = F.feed_forward(x, w1, b1, w2, b2)
-        yield Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes)
 
 
 def feed_forward_backward(dy, x, hidden, w1, w2):
@@ -50,10 +42,58 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     return dx, dw1, db1, dw2, db2
 
 
+# --- with a gate ------------------------------------------------------------------------------------------------------
+
+
+def gated_cases(rng):
+    sizes = draw_sizes(rng, "B H T D F")
+    B, H, T, D, F_ = sizes.values()
+    x = rng.normal(size=(B, H, T, D))
+
+    def matrices(F):
+        """So that the gates are about 1.5, where the two forms of GELU differ most, and the values about 1."""
+        w_gate, w1 = rng.normal(size=(2, D, F)) / D**0.5
+        return 1.5 * w_gate, w1, rng.normal(size=(F, D))
+
+    plain, *others = of_every_rank(x, matrices(F_), sizes)
+    return [
+        plain,
+        *others,
+        Case("d_ff = d_model", (x[:, 0], *matrices(D)), sizes=plain.sizes | {"F": D}),
+        extended(replace(plain, label='activation="silu"', options={"activation": "silu"})),
+    ]
+
+
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+    gate = x @ w_gate
+    value = x @ w1
+    opened = gelu(gate)
+    if activation == "silu":
+        opened = silu(gate)
+    hidden = opened * value
+    y = hidden @ w2
+    return y, gate, value
+
+
+def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
+    opened, slope = gelu(gate), gelu_backward
+    if activation == "silu":
+        opened, slope = silu(gate), silu_backward
+    dw2, _ = gradients(dy, opened * value)
+    dhidden = dy @ w2.T
+    dgate = slope(dhidden * value, gate)
+    dvalue = dhidden * opened
+    dw_gate, _ = gradients(dgate, x)
+    dw1, _ = gradients(dvalue, x)
+    dx = dgate @ w_gate.T + dvalue @ w1.T
+    return dx, dw_gate, dw1, dw2
+
+
 EXERCISES = [
-    SHEET.exercise(F.feed_forward, feed_forward, feed_forward_cases, {"y": "... D", "hidden": "... F"}),
+    SHEET.exercise(F.feed_forward, feed_forward, feed_forward_cases),
+    SHEET.exercise(F.feed_forward_backward, feed_forward_backward, of_forward(F.feed_forward, feed_forward_cases)),
+    SHEET.exercise(F.gated_feed_forward, gated_feed_forward, gated_cases),
     SHEET.exercise(
-        F.feed_forward_backward, feed_forward_backward, feed_forward_backward_cases,
-        {"dx": "... D", "dw1": "D F", "db1": "F", "dw2": "F D", "db2": "D"},
+        F.gated_feed_forward_backward, gated_feed_forward_backward, of_forward(F.gated_feed_forward, gated_cases)
     ),
-]  # fmt: skip
+]

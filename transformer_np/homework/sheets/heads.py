@@ -1,7 +1,10 @@
-"""Cutting features into heads, and laying them side by side again."""
+"""Cutting features into heads, laying them side by side again, and keys and values that several heads share."""
+
+import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -26,10 +29,8 @@ def heads_sizes(rng):
 
 
 def split_heads_cases(rng):
-    return [
-        Case(label, (rng.normal(size=(sizes["B"], sizes["T"], sizes["D"])), sizes["H"]), sizes=sizes)
-        for label, sizes in heads_sizes(rng)
-    ]
+    for label, sizes in heads_sizes(rng):
+        yield Case(label, (rng.normal(size=[sizes[letter] for letter in "BTD"]), sizes["H"]), sizes=sizes)
 
 
 def split_heads(x, num_heads):
@@ -39,10 +40,8 @@ def split_heads(x, num_heads):
 
 
 def merge_heads_cases(rng):
-    return [
-        Case(label, (rng.normal(size=[sizes[letter] for letter in "BHTK"]),), sizes=sizes)
-        for label, sizes in heads_sizes(rng)
-    ]
+    for label, sizes in heads_sizes(rng):
+        yield Case(label, (rng.normal(size=[sizes[letter] for letter in "BHTK"]),), sizes=sizes)
 
 
 def merge_heads(x):
@@ -50,7 +49,32 @@ def merge_heads(x):
     return x.transpose(0, 2, 1, 3).reshape(B, T, H * K)
 
 
+def repeat_cases(rng):
+    sizes = draw_sizes(rng, "B G S K", least=3)
+    repeats = int(rng.choice([n for n in (2, 3, 4, 5) if n != sizes["G"]]))
+    for label, changed, times in (
+        ("", {}, repeats),
+        ("as many repeats as groups", {}, sizes["G"]),
+        ("one group", {"G": 1}, repeats),
+        ("repeats = 1", {}, 1),
+    ):
+        new = sizes | changed
+        x = rng.normal(size=tuple(new.values()))
+        yield Case(label, (x, times), sizes=new | {"H": new["G"] * times})
+
+
+def repeat_heads(x, repeats):
+    return x.repeat(repeats, axis=1)
+
+
+def repeat_heads_backward(dy, repeats):
+    B, H, S, K = dy.shape
+    return dy.reshape(B, H // repeats, repeats, S, K).sum(axis=2)
+
+
 EXERCISES = [
     SHEET.exercise(F.split_heads, split_heads, split_heads_cases, {"heads": "B H T K"}),
     SHEET.exercise(F.merge_heads, merge_heads, merge_heads_cases, {"x": "B T D"}),
+    SHEET.exercise(F.repeat_heads, repeat_heads, repeat_cases),
+    SHEET.exercise(F.repeat_heads_backward, repeat_heads_backward, of_forward(F.repeat_heads, repeat_cases)),
 ]

@@ -1,37 +1,31 @@
-"""The linear map and its backward."""
+"""The linear map, the low-rank term that LoRA adds to it, and their backward."""
+
+from dataclasses import replace
 
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_every_rank, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def without_heads(sizes):
-    """The sizes of the cases that are not of four axes."""
-    return {letter: size for letter, size in sizes.items() if letter != "H"}
-
-
 def linear_cases(rng):
     sizes = draw_sizes(rng, "B H T D_in D_out")
     B, H, T, D_in, D_out = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
     x, w, b = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(D_in, D_out)), rng.normal(size=D_out)
-    square = rng.normal(size=(D_in, D_in))
-    b_square = rng.normal(size=D_in)
+    square = rng.normal(size=(D_in, D_in)), rng.normal(size=D_in)
     words = rng.normal(size=(B, D_in, D_in))
+    plain, *others = of_every_rank(x, (w, b), sizes)
+    same = plain.sizes | {"D_out": D_in}
     return [
-        Case("", (x[:, 0], w, b), sizes=sizes),
-        Case("no bias", (x[:, 0], w), sizes=sizes),
-        Case("x of shape (T, D_in)", (x[0, 0], w, b), sizes=sizes),
-        Case("x of four axes", (x, w, b), sizes=deep),
-        Case("x of shape (D_in,)", (x[0, 0, 0], w, b), sizes=sizes),
-        Case("as many outputs as inputs", (x[:, 0], square, b_square), sizes=sizes | {"D_out": D_in}),
-        Case(
-            "as many words as inputs and outputs", (words, square, b_square), sizes=sizes | {"D_out": D_in, "T": D_in}
-        ),
+        plain,
+        Case("no bias", (x[:, 0], w), sizes=plain.sizes),
+        *others,
+        Case("as many outputs as inputs", (x[:, 0], *square), sizes=same),
+        Case("as many words as inputs and outputs", (words, *square), sizes=same | {"T": D_in}),
     ]
 
 
@@ -40,24 +34,6 @@ def linear(x, w, b=None):
     if b is not None:
         y = y + b
     return y
-
-
-def linear_backward_cases(rng):
-    sizes = draw_sizes(rng, "B H T D_in D_out")
-    B, H, T, D_in, D_out = sizes.values()
-    deep, sizes = sizes, without_heads(sizes)
-    x, dy, w = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(B, H, T, D_out)), rng.normal(size=(D_in, D_out))
-    square, dy_square = rng.normal(size=(D_in, D_in)), rng.normal(size=(B, T, D_in))
-    words, dy_words = rng.normal(size=(2, D_in, D_in))
-    as_square = sizes | {"D_out": D_in}
-    return [
-        Case("", (dy[:, 0], x[:, 0], w), sizes=sizes),
-        Case("x of shape (T, D_in)", (dy[0, 0], x[0, 0], w), sizes=sizes),
-        Case("x of four axes", (dy, x, w), sizes=deep),
-        Case("x of shape (D_in,)", (dy[0, 0, 0], x[0, 0, 0], w), sizes=sizes),
-        Case("as many outputs as inputs", (dy_square, x[:, 0], square), sizes=as_square),
-        Case("as many words as inputs and outputs", (dy_words, words, square), sizes=as_square | {"T": D_in}),
-    ]
 
 
 def gradients(dy, x):
@@ -75,10 +51,47 @@ def linear_backward(dy, x, w):
     return dx, dw, db
 
 
+# --- the low-rank term of LoRA ----------------------------------------------------------------------------------------
+
+
+def lora_cases(rng):
+    sizes = draw_sizes(rng, "B H T D_in D_out R", least=2)
+    B, H, T, D_in, D_out, R = sizes.values()
+    x = rng.normal(size=(B, H, T, D_in))
+    options = {"scale": float(rng.uniform(0.3, 0.7))}
+
+    def matrices(R=R, D_out=D_out):
+        return rng.normal(size=(D_in, R)), rng.normal(size=(R, D_out))
+
+    plain, *others = of_every_rank(x, matrices(), sizes, **options)
+    return [
+        plain,
+        replace(plain, label="the default scale", options={}),
+        *others,
+        Case("R = 1", (x[:, 0], *matrices(R=1)), options, plain.sizes | {"R": 1}),
+        Case("as many outputs as inputs", (x[:, 0], *matrices(D_out=D_in)), options, plain.sizes | {"D_out": D_in}),
+    ]
+
+
+def lora(x, a, b, scale=1.0):
+    low = x @ a
+    y = scale * (low @ b)
+    return y, low
+
+
+def lora_backward(dy, x, low, a, b, scale=1.0):
+    x_rows, low_rows, dy_rows = (rows.reshape(-1, rows.shape[-1]) for rows in (x, low, dy))
+    dlow = scale * (dy @ b.T)
+    dlow_rows = dlow.reshape(-1, dlow.shape[-1])
+    dx = dlow @ a.T
+    da = x_rows.T @ dlow_rows
+    db = scale * (low_rows.T @ dy_rows)
+    return dx, da, db
+
+
 EXERCISES = [
-    SHEET.exercise(F.linear, linear, linear_cases, {"y": "... D_out"}),
-    SHEET.exercise(
-        F.linear_backward, linear_backward, linear_backward_cases,
-        {"dx": "... D_in", "dw": "D_in D_out", "db": "D_out"},
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.linear, linear, linear_cases),
+    SHEET.exercise(F.linear_backward, linear_backward, of_forward(F.linear, linear_cases, ["no bias"])),
+    SHEET.exercise(F.lora, lora, lora_cases),
+    SHEET.exercise(F.lora_backward, lora_backward, of_forward(F.lora, lora_cases)),
+]

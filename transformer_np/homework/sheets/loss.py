@@ -1,9 +1,12 @@
 """Cross-entropy and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -84,22 +87,12 @@ FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 2.0**-52, 1e-16, 1e
 
 
 def cross_entropy_backward_cases(rng):
-    logits, targets, padded, sizes = draw_targets(rng)
-    rows = {"T": sizes["T"], "V": sizes["V"]}
-    probs, certain = F.softmax(logits), F.softmax(certain_logits(rng, sizes))
-    with_zero = targets.copy()
-    with_zero[-1, -1] = 0
+    labels = {"logits of shape (T, V)": "probs of shape (T, V)", "logits of ±10,000": "some probabilities exactly 0"}
+    cases = list(of_forward(F.cross_entropy, cross_entropy_cases)(rng))
     return [
-        Case("", (probs, with_zero), sizes=sizes),
-        Case("ignore_index=0", (probs, padded), {"ignore_index": 0}, sizes),
-        Case("ignore_index=-100", (probs, np.where(padded == 0, -100, padded)), {"ignore_index": -100}, sizes),
-        Case("label_smoothing=0.3", (probs, with_zero), {"label_smoothing": 0.3}, sizes),
-        Case("label_smoothing plus ignored ids", (probs, padded), {"ignore_index": 0, "label_smoothing": 0.2}, sizes),
-        Case("dloss=-0.7", (probs, with_zero), {"dloss": -0.7}, sizes),
-        Case("label_smoothing plus dloss", (probs, with_zero), {"label_smoothing": 0.2, "dloss": 1.7}, sizes),
-        Case("probs of shape (T, V)", (probs[0], targets[0]), sizes=rows),
-        Case("some probabilities exactly 0", (certain, targets), sizes=sizes),
-        extended(Case("all targets ignored", (probs[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows)),
+        *(replace(case, label=labels.get(case.label, case.label)) for case in cases),
+        replace(cases[0], label="dloss=-0.7", options={"dloss": -0.7}),
+        replace(cases[0], label="label_smoothing plus dloss", options={"label_smoothing": 0.2, "dloss": 1.7}),
     ]
 
 
@@ -115,10 +108,9 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 EXERCISES = [
     SHEET.exercise(
         F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"},
-        mistakes=SHEET["cross_entropy"]
-        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS) + SHEET["cross_entropy 2"],
+        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
-        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases, {"dlogits": "... V"},
+        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases,
     ),
 ]  # fmt: skip

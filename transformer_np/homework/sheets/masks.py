@@ -133,7 +133,6 @@ EXERCISES = [
     SHEET.exercise(M.window_mask, window_mask, window_mask_cases, {"mask": "T S"}),
     SHEET.exercise(
         M.additive, additive, additive_cases, {"M": "..."},
-        mistakes=SHEET["additive"] + "".join(SHEET["finite"].format(number=number) for number in ("1", *FINITE))
-        + SHEET["additive 2"],
+        also="".join(SHEET["finite"].format(number=number) for number in ("1", *FINITE)),
     ),
 ]  # fmt: skip

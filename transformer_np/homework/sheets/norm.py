@@ -1,4 +1,4 @@
-"""Layer normalisation and its backward."""
+"""Layer normalisation and RMS norm, with their backward."""
 
 import numpy as np
 
@@ -17,24 +17,38 @@ def random_rows(rng, shape, least, most):
     return z * rng.uniform(least, most, size=rows) + rng.normal(size=rows)
 
 
-def layer_norm_cases(rng):
+def norm_cases(rng, vectors, level, about_level):
+    """The cases of a norm with so many vectors: γ and β, or γ alone. level: the number in the row of equal numbers."""
     sizes = draw_sizes(rng, "B T D H", least=3)  # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
     B, T, D, H = sizes.values()
     x = random_rows(rng, (B, T, D), 1.5, 3)  # so large that the default ε does not show
-    gamma, beta = rng.normal(size=(2, D))
-    level = x.copy()
-    level[-1, 0] = 0.25
+    vectors = rng.normal(size=(vectors, D))
+    equal = x.copy()
+    equal[-1, 0] = level
     deep = random_rows(rng, (B, H, T, D), 1.5, 3)
     plain = {"B": B, "T": T, "D": D}
     return [
-        Case("", (x, gamma, beta), sizes=plain),
-        Case("eps=0.3", (0.3 * x, gamma, beta), {"eps": 0.3}, plain),
-        Case("numbers so small that ε counts", (0.0015 * x, gamma, beta), sizes=plain),
-        Case("a row of equal numbers", (level, gamma, beta), sizes=plain),
-        Case("x of shape (T, D)", (x[0], gamma, beta), sizes={"T": T, "D": D}),
-        Case("x of shape (B, H, T, D)", (deep, gamma, beta), sizes=sizes),
-        Case("x of shape (D,)", (x[0, 0], gamma, beta), sizes={"D": D}),
+        Case("", (x, *vectors), sizes=plain),
+        Case("eps=0.3", (0.3 * x, *vectors), {"eps": 0.3}, plain),
+        Case("numbers so small that ε counts", (0.0015 * x, *vectors), sizes=plain),
+        Case(about_level, (equal, *vectors), sizes=plain),
+        Case("x of shape (T, D)", (x[0], *vectors), sizes={"T": T, "D": D}),
+        Case("x of shape (B, H, T, D)", (deep, *vectors), sizes=sizes),
+        Case("x of shape (D,)", (x[0, 0], *vectors), sizes={"D": D}),
     ]
+
+
+def norm_backward_cases(rng, forward, cases):
+    """Those of the forward, with an ε so large that no row's scale is far above the others."""
+    for case in cases(rng):
+        x, gamma, *_ = case.arguments
+        _, x_hat, scale = forward(*case.arguments, eps=case.options.get("eps", 0.01))
+        label = case.label.replace("eps=0.3", "a forward with eps=0.3")
+        yield Case(label, (rng.normal(size=x.shape), x_hat, scale, gamma), sizes=case.sizes)
+
+
+def layer_norm_cases(rng):
+    return norm_cases(rng, 2, 0.25, "a row of equal numbers")
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -54,26 +68,6 @@ def of_other_defaults(eps, small):
     return "".join(SHEET["another default ε"].format(eps=eps, other=other, small=small) for other in others)
 
 
-def layer_norm_backward_cases(rng):
-    sizes = draw_sizes(rng, "B T D H", least=3)
-    B, T, D, H = sizes.values()
-    gamma, beta = rng.normal(size=(2, D))
-
-    def case(label, shape, eps=1e-5):
-        dy = rng.normal(size=shape)
-        _, x_hat, inv_std = F.layer_norm(random_rows(rng, shape, 0.5, 2), gamma, beta, eps)
-        letters = {2: "TD", 3: "BTD", 4: "BHTD"}.get(len(shape), "D")
-        return Case(label, (dy, x_hat, inv_std, gamma), sizes=dict(zip(letters, shape, strict=True)))
-
-    return [
-        case("", (B, T, D)),
-        case("a forward with eps=0.3", (B, T, D), 0.3),
-        case("x of shape (T, D)", (T, D)),
-        case("x of shape (B, H, T, D)", (B, H, T, D)),
-        case("x of shape (D,)", (D,)),
-    ]
-
-
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     rows = tuple(range(dy.ndim - 1))
     dgamma = (dy * x_hat).sum(axis=rows)
@@ -90,15 +84,44 @@ def of_vector(name, summand, formula, letter):
     return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
 
 
+def rms_norm_cases(rng):
+    return norm_cases(rng, 1, 0, "a row of zeros")
+
+
+def rms_norm(x, gamma, eps=1e-6):
+    mean_square = (x**2).mean(axis=-1, keepdims=True)
+    rms = np.sqrt(mean_square + eps)
+    inv_rms = 1 / rms
+    x_hat = x * inv_rms
+    y = gamma * x_hat
+    return y, x_hat, inv_rms
+
+
+def rms_norm_backward(dy, x_hat, inv_rms, gamma):
+    rows = tuple(range(dy.ndim - 1))
+    dgamma = (dy * x_hat).sum(axis=rows)
+    dx_hat = dy * gamma
+    mean = (dx_hat * x_hat).mean(axis=-1, keepdims=True)
+    dx = inv_rms * (dx_hat - x_hat * mean)
+    return dx, dgamma
+
+
 EXERCISES = [
     SHEET.exercise(
-        F.layer_norm, layer_norm, layer_norm_cases, {"y": "... D", "x_hat": "... D", "inv_std": "... 1"},
-        mistakes=SHEET["layer_norm"] + of_other_defaults("1e-5", "a variance"),
+        F.layer_norm, layer_norm, layer_norm_cases,
+        also=of_other_defaults("1e-5", "a variance"),
     ),
     SHEET.exercise(
-        F.layer_norm_backward, layer_norm_backward, layer_norm_backward_cases,
-        {"dx": "... D", "dgamma": "D", "dbeta": "D"},
-        mistakes=SHEET["layer_norm_backward"] + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
-        + SHEET["layer_norm_backward 2"] + of_vector("dbeta", "dy", "dy", "β"),
+        F.layer_norm_backward, layer_norm_backward,
+        lambda rng: norm_backward_cases(rng, F.layer_norm, layer_norm_cases),
+        also=of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + of_vector("dbeta", "dy", "dy", "β"),
+    ),
+    SHEET.exercise(
+        F.rms_norm, rms_norm, rms_norm_cases,
+        also=of_other_defaults("1e-6", "the mean square"),
+    ),
+    SHEET.exercise(
+        F.rms_norm_backward, rms_norm_backward, lambda rng: norm_backward_cases(rng, F.rms_norm, rms_norm_cases),
+        also=SHEET["axes of the means"].replace("every ", "") + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ"),
     ),
 ]  # fmt: skip

@@ -1,7 +1,5 @@
 """Attention by tiles and its backward."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from ... import functional as F
@@ -9,7 +7,7 @@ from ...functional.tiled import TILE
 from ...masks import causal_mask
 from ..exercise import Case, extended
 from .attention import masked
-from .draws import far_apart, only, sizes_without_squares
+from .draws import far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -99,16 +97,6 @@ def log_sum_exp(scores, axis):
     return largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))
 
 
-def tiled_backward_cases(rng):
-    for forward in tiled_cases(rng):
-        if "10,000" in forward.label or forward.label == "tiles of one":  # weights of 0 or 1: no gradient; many tiles
-            continue
-        q, k, v = forward.arguments
-        out, log_total = F.tiled_attention(q, k, v, **forward.options)
-        arguments = rng.normal(size=out.shape), q, k, v, out, log_total
-        yield replace(forward, arguments=arguments)
-
-
 def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
     scale = 1 / np.sqrt(q.shape[-1])
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -130,9 +118,9 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
 
 
 EXERCISES = [
-    SHEET.exercise(F.tiled_attention, tiled_attention, tiled_cases, {"out": "... T K_v", "log_total": "... T"}),
+    SHEET.exercise(F.tiled_attention, tiled_attention, tiled_cases),
     SHEET.exercise(
-        F.tiled_attention_backward, tiled_attention_backward, tiled_backward_cases,
-        {"dq": "... T K", "dk": "... S K", "dv": "... S K_v"},
+        F.tiled_attention_backward, tiled_attention_backward,
+        of_forward(F.tiled_attention, tiled_cases, ["10,000", "tiles of one"]),  # weights of 0 or 1; many tiles
     ),
 ]  # fmt: skip

@@ -1,11 +1,13 @@
 """Attention in a window and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case
 from ..notes import amended
-from .draws import far_apart, only, sizes_without_squares
+from .draws import far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -85,13 +87,9 @@ def padded_window_attention(q, k, v, behind, ahead, scale, mode, hidden="", cut=
 
 
 def window_backward_cases(rng):
-    for forward in window_cases(rng):
-        if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
-            continue
-        q, k, v, window = forward.arguments
-        out, weights = F.window_attention(q, k, v, window, **forward.options)
-        arguments = rng.normal(size=out.shape), q, k, v, weights, window
-        yield Case(forward.label, arguments, forward.options, forward.sizes | {"R": weights.shape[-1]})
+    for case in of_forward(F.window_attention, window_cases, ["10,000"])(rng):  # all weights 0 or 1: no gradient
+        *_, weights, _ = case.arguments
+        yield replace(case, sizes=case.sizes | {"R": weights.shape[-1]})
 
 
 def window_attention_backward(dout, q, k, v, weights, window, causal=False):
@@ -121,12 +119,9 @@ def spread(columns, T, behind, ahead):
 
 
 EXERCISES = [
-    SHEET.exercise(F.window_attention, window_attention, window_cases, {"out": "... T K_v", "weights": "... T R"}),
+    SHEET.exercise(F.window_attention, window_attention, window_cases),
     SHEET.exercise(
         F.window_attention_backward, window_attention_backward, window_backward_cases,
-        {"dq": "... T K", "dk": "... T K", "dv": "... T K_v"},
-        mistakes=SHEET["window_attention_backward"]
-        + amended(SHEET["attention_backward: softmax backward"], instead=SHEET["window_attention_backward instead"])
-        + SHEET["window_attention_backward 2"],
+        also=amended(SHEET["attention: softmax backward"], instead=SHEET["window_attention_backward instead"]),
     ),
 ]  # fmt: skip

@@ -1,10 +1,13 @@
 """Skip-gram with negative sampling: the loss and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from .activations import sigmoid
+from .draws import of_forward
 from .loss import FLOORS
 from .sheet import Sheet
 
@@ -71,15 +74,11 @@ def negative_sampling_loss(center, context, negatives):
 
 
 def negative_sampling_loss_backward_cases(rng):
-    cases = []
-    for forward in negative_sampling_loss_cases(rng):
-        _, p_context, p_negatives = F.negative_sampling_loss(*forward.arguments)
-        cases.append(Case(forward.label, (*forward.arguments, p_context, p_negatives), sizes=forward.sizes))
-    plain = cases[0]
+    plain, *others = of_forward(F.negative_sampling_loss, negative_sampling_loss_cases)(rng)
     return [
-        *cases,
-        Case("dloss=-0.7", plain.arguments, {"dloss": -0.7}, plain.sizes),
-        Case("dloss=2.5", plain.arguments, {"dloss": 2.5}, plain.sizes),
+        plain,
+        *(replace(case, extended=False) for case in others),
+        *(replace(plain, label=f"dloss={dloss}", options={"dloss": dloss}) for dloss in (-0.7, 2.5)),
     ]
 
 
@@ -100,12 +99,9 @@ EXERCISES = [
     SHEET.exercise(
         F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
         {"loss": "", "p_context": "N", "p_negatives": "N K"},
-        mistakes=SHEET["negative_sampling_loss"]
-        + "".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS)
-        + SHEET["negative_sampling_loss 2"],
+        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
         F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
-        {"dcenter": "N D", "dcontext": "N D", "dnegatives": "N K D"},
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rotary positions: the frequencies, the rotation and its backward."""
+"""The embedding, the positional encoding, and rotary positions, with their backward."""
 
 import numpy as np
 
@@ -12,6 +12,91 @@ SHEET = Sheet(__file__)
 
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
 _UNKNOWN = {"rope_type": "turned", "factor": 4.0}
+
+
+def draw_ids(rng, B, T, V):
+    """Ids (B, T) with 0 twice in one sentence and again in the next at the same place, and with V − 1, the last one."""
+    ids = rng.integers(V, size=(B, T))
+    ids[0, :2] = ids[1, 0] = 0
+    ids[-1, -1] = V - 1
+    return ids
+
+
+def embedding_cases(rng):
+    sizes = draw_sizes(rng, "B T V D", least=4)
+    B, T, V, D = sizes.values()
+    table = rng.normal(size=(V, D))
+    ids = draw_ids(rng, B, T, V)
+    square = rng.normal(size=(V, V))
+    return [
+        Case("", (ids, table), sizes=sizes),
+        Case("the last id not in use", (np.minimum(ids, V - 2), table), sizes=sizes),
+        Case("as many dimensions as embeddings", (ids, square), sizes=sizes | {"D": V}),
+        Case("ids of shape (T,)", (ids[0], table), sizes=only(sizes, "T V D")),
+        Case("ids of three axes", (rng.integers(V, size=(2, B, T)), table), sizes=sizes),
+    ]
+
+
+def embedding(ids, table):
+    y = table[ids]
+    return y
+
+
+def embedding_backward_cases(rng):
+    sizes = draw_sizes(rng, "B T V D", least=4)
+    B, T, V, D = sizes.values()
+    ids = draw_ids(rng, B, T, V)
+    dy = rng.normal(size=(B, T, D))
+    some = np.clip(ids, 2, V - 2)  # without 0, 1 and V − 1
+    deep = rng.integers(V, size=(2, B, T))
+    return [
+        Case("", (dy, ids, V), sizes=sizes),
+        Case("ids that never occur", (dy, some, V + 1), sizes=sizes | {"V": V + 1}),
+        Case("as many ids as embeddings", (dy, ids, B * T), sizes=sizes | {"V": B * T}),
+        Case("ids of shape (T,)", (dy[0], ids[0], V), sizes=only(sizes, "T V D")),
+        Case("ids of three axes", (rng.normal(size=(2, B, T, D)), deep, V), sizes=sizes),
+    ]
+
+
+def embedding_backward(dy, ids, num_embeddings):
+    V, D = num_embeddings, dy.shape[-1]
+    dtable = np.zeros((V, D))
+    np.add.at(dtable, ids, dy)
+    return dtable
+
+
+# --- the positional encoding ------------------------------------------------------------------------------------------
+
+
+def sinusoidal_encoding_cases(rng):
+    length, half = map(int, rng.permutation(np.arange(4, 10))[:2])
+    even, odd = 2 * half, 2 * half + 1
+    length = 2 * length + 3  # odd: never d_model where that is even
+
+    def case(label, length, d_model, **options):
+        return Case(label, (length, d_model), options, {"length": length, "d_model": d_model})
+
+    return [
+        case("", length, even),
+        extended(case("an odd d_model", length + 1, odd)),
+        extended(case("dtype=float64", length, even, dtype=np.float64)),
+        extended(case("dtype=float32", length, even, dtype=np.float32)),
+        case("more dimensions than positions", 3, 2 * even),
+        case("d_model = 4", 5, 4),
+    ]
+
+
+def sinusoidal_encoding(length, d_model, dtype=np.float32):
+    position = np.arange(length)[:, None]  # (length, 1)
+    dimension = np.arange(d_model)
+    i = dimension // 2  # counts pairs of dimensions
+    divisor = 10000.0 ** (2 * i / d_model)
+    angle = position / divisor  # (length, d_model)
+    encoding = np.where(dimension % 2 == 0, np.sin(angle), np.cos(angle))
+    return encoding.astype(dtype)
+
+
+# --- rotary positions -------------------------------------------------------------------------------------------------
 
 
 def llama3(length):
@@ -93,11 +178,15 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 
 EXERCISES = [
-    SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
-    SHEET.exercise(F.rotary, rotary, rotary_cases, {"y": "... T K"}),
+    SHEET.exercise(F.embedding, embedding, embedding_cases),
+    SHEET.exercise(F.embedding_backward, embedding_backward, embedding_backward_cases, {"dtable": "V D"}),
     SHEET.exercise(
-        F.rotary_backward, rotary_backward, rotary_cases, {"dx": "... T K"},
-        mistakes=SHEET["rotary_backward"]
-        + amended(SHEET["rotary mistakes"], SHEET["rotary_backward 2"], without=["positions added"]),
+        F.sinusoidal_encoding, sinusoidal_encoding, sinusoidal_encoding_cases, {"encoding": "length d_model"},
+    ),
+    SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
+    SHEET.exercise(F.rotary, rotary, rotary_cases),
+    SHEET.exercise(
+        F.rotary_backward, rotary_backward, rotary_cases,
+        also=amended(SHEET["rotary mistakes"], SHEET["rotary_backward instead"], without=["positions added"]),
     ),
 ]  # fmt: skip

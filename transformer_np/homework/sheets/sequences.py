@@ -1,0 +1,141 @@
+"""What attention is compared with: the recurrent layer and the causal convolution, with their backward."""
+
+import numpy as np
+
+from ... import functional as F
+from ..exercise import Case, draw_sizes
+from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
+from .draws import of_forward
+from .sheet import Sheet
+
+SHEET = Sheet(__file__)
+
+
+def weights(rng, *shape):
+    """A random matrix that keeps the variance of what it multiplies."""
+    return rng.normal(size=shape) * shape[0] ** -0.5
+
+
+def rnn_cases(rng):
+    sizes = draw_sizes(rng, "B T D_in D", least=3)
+    B, T, D_in, D = sizes.values()
+    x = rng.normal(size=(B, T, D_in))
+    w_x, w_h, b = weights(rng, D_in, D), weights(rng, D, D), rng.normal(size=D)
+    square = rng.normal(size=(B, T, D)), weights(rng, D, D), w_h, b
+    return [
+        Case("", (x, w_x, w_h, b), sizes=sizes),
+        Case("no bias", (x, w_x, w_h), sizes=sizes),
+        Case("a single step (T = 1)", (x[:, :1], w_x, w_h, b), sizes=sizes | {"T": 1}),
+        Case("as many features in as out", square, sizes=sizes | {"D_in": D}),
+    ]
+
+
+def rnn(x, w_x, w_h, b=None):
+    a = x @ w_x
+    if b is not None:
+        a = a + b
+    h = np.zeros_like(a[:, 0])
+    states = []
+    for t in range(a.shape[1]):
+        h = np.tanh(a[:, t] + h @ w_h)
+        states.append(h)
+    return np.stack(states, axis=1)
+
+
+def rnn_backward_cases(rng):
+    plain, *others = of_forward(F.rnn, rnn_cases, ["no bias"])(rng)
+    dh, *arguments = plain.arguments
+    return [plain, *others, Case("dh a hundred times as large", (100 * dh, *arguments), sizes=plain.sizes)]
+
+
+def before(x):
+    """x of the step before: x_{t−1} at step t, zero in the first."""
+    return np.concatenate([np.zeros_like(x[:, :1]), x[:, :-1]], axis=1)
+
+
+def products(inputs, da):
+    """Σ inputs_tᵀ da_t, over the batch and all steps."""
+    return np.einsum("bti,btj->ij", inputs, da)
+
+
+def rnn_backward(dh, x, h, w_x, w_h):
+    T = h.shape[1]
+    slope = 1 - h**2
+    da = np.zeros_like(h)
+    back = np.zeros_like(h[:, 0])
+    for t in reversed(range(T)):
+        dh_t = dh[:, t] + back
+        da[:, t] = dh_t * slope[:, t]
+        back = da[:, t] @ w_h.T
+    h_before = before(h)
+    dx = da @ w_x.T
+    dw_x = products(x, da)
+    dw_h = products(h_before, da)
+    db = da.sum(axis=(0, 1))
+    return dx, dw_x, dw_h, db
+
+
+# --- the causal convolution -------------------------------------------------------------------------------------------
+
+
+def conv_cases(rng):
+    sizes = draw_sizes(rng, "B D_in D_out")
+    B, D_in, D_out = sizes.values()
+    k = int(rng.choice([3, 5]))  # odd: there is one way only to pad on both sides
+    T = 2 * k + 3 + int(rng.integers(2))
+    sizes = {"B": B, "T": T, "k": k, "D_in": D_in, "D_out": D_out}
+    x, w, b = rng.normal(size=(B, T, D_in)), rng.normal(size=(k, D_in, D_out)), rng.normal(size=D_out)
+    square = x, rng.normal(size=(k, D_in, D_in)), rng.normal(size=D_in)
+    short = T // 2 + 1  # two taps reach it, the third looks at what lies before the start
+    early, of_early = (x[:, :short], w[:3], b), sizes | {"T": short, "k": 3}
+    return [
+        Case("", (x, w, b), sizes=sizes),
+        Case("dilation 2", (x, w, b), {"dilation": 2}, sizes),
+        Case("dilation 3", (x, w, b), {"dilation": 3}, sizes),
+        Case("no bias", (x, w), sizes=sizes),
+        Case("a dilation with taps wholly before the start", early, {"dilation": short - 1}, of_early),
+        Case("as many features out as in", square, sizes=sizes | {"D_out": D_in}),
+        Case("one token and one tap", (x[:, :1], w[:1], b), sizes=sizes | {"T": 1, "k": 1}),
+    ]
+
+
+def shifted(x, places):
+    """x_{t − places} at token t, and 0 where there is no such token."""
+    T = x.shape[1]
+    t = np.arange(T) - places
+    inside = (0 <= t) & (t < T)
+    return x[:, t % T] * inside[:, None]
+
+
+def causal_conv1d(x, w, b=None, dilation=1):
+    B, T, _ = x.shape
+    k, _, D_out = w.shape
+    y = np.zeros((B, T, D_out))
+    for j in range(k):
+        back = j * dilation
+        y = y + shifted(x, back) @ w[j]
+    if b is not None:
+        y = y + b
+    return y
+
+
+def causal_conv1d_backward(dy, x, w, dilation=1):
+    B, T, D_in = x.shape
+    k = len(w)
+    dx, dw = np.zeros((B, T, D_in)), np.zeros_like(w)
+    for j in range(k):
+        back = j * dilation
+        dx = dx + shifted(dy, -back) @ w[j].T
+        dw[j] = products(shifted(x, back), dy)
+    db = dy.sum(axis=(0, 1))
+    return dx, dw, db
+
+
+EXERCISES = [
+    SHEET.exercise(F.rnn, rnn, rnn_cases),
+    SHEET.exercise(F.rnn_backward, rnn_backward, rnn_backward_cases),
+    SHEET.exercise(F.causal_conv1d, causal_conv1d, conv_cases),
+    SHEET.exercise(
+        F.causal_conv1d_backward, causal_conv1d_backward, of_forward(F.causal_conv1d, conv_cases, ["no bias"])
+    ),
+]
