@@ -8,6 +8,7 @@ import struct
 import numpy as np
 
 HEADER = struct.Struct("<II")  # bytes of JSON, bytes of arrays
+ENDED = struct.Struct("<if")  # what the process that forks says at the end of another: exit code, processor seconds
 MOST_JSON, MOST_BYTES = 1 << 20, 8 << 20
 _MOST_THINGS, _MOST_NESTED = 20_000, 8
 CHANGEABLE = (np.ndarray, list, dict)  # the kinds of arguments that come back after a call
@@ -25,7 +26,9 @@ class TooLarge(ValueError):
 def pack(message, output=None, after=()):
     """A message, the output of an answer and its arguments after the call, as bytes. Raises TooLarge."""
     arrays = _Arrays()
-    text = json.dumps({**message, "output": arrays.tree(output), "after": arrays.tree(list(after))}).encode()
+    text = json.dumps(
+        {**message, "output": arrays.tree(output), "after": [arrays.tree(value) for value in after]}
+    ).encode()
     if len(text) > MOST_JSON:
         raise TooLarge("the result is too large")
     return HEADER.pack(len(text), arrays.size) + text + b"".join(arrays.parts)
@@ -36,7 +39,8 @@ def unpack(text, content):
     would take more memory than `pack` allows."""
     try:
         message, values = json.loads(text), _Values(content)
-        message["output"], message["after"] = values.value(message["output"]), values.value(message["after"])
+        message["output"] = values.value(message["output"])
+        message["after"] = [values.value(tree) for tree in message["after"]]
     except (KeyError, TypeError, IndexError, OverflowError, RecursionError, AttributeError) as error:
         raise ValueError(f"not a message: {error}") from None
     return message
@@ -55,7 +59,7 @@ class _Arrays:
         kind = type(value)
         if value is None or kind is bool or kind is float or (kind is int and abs(value) < 1 << 63):
             return value
-        if kind is list or kind is tuple or isinstance(value, list | tuple):
+        if isinstance(value, list | tuple):
             return {"l" if isinstance(value, list) else "t": [self.tree(part, depth + 1) for part in value]}
         if kind is str:
             return {"s": value}
