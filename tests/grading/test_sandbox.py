@@ -63,20 +63,29 @@ def test_what_is_too_large_is_not_sent():
             wire.pack({}, output)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        b"", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"output": {"a": ["|O", [1], 0]}}',
-        b'{"output": {"a": ["<f8", [1000000000], 0]}}', b'{"output": {"a": ["<f8", [-1], 0]}}',
-        b'{"output": {"a": ["<f8", [1], -8]}}', b'{"output": {"a": ["<f8", [true], 0]}}',
-        b'{"output": {"a": ["<f8", "x", 0]}}', b'{"output": {"a": [["<f8"], [1], 0]}}',
-        b'{"output": {"x": "a", "y": 1}}', b'{"output": "text"}', b'{"output": {"q": 1}}',
-        b'{"output": ' + b'{"l": [' * 10 + b"]}" * 10 + b"}",
-    ],
-)  # fmt: skip
+NO_MESSAGES = [b"", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"output": 1}', b'{"output": 1, "after": {"t": []}}']
+NO_OUTPUTS = [
+    b'{"a": ["|O", [1], 0]}', b'{"a": ["<f8", [10000000], 0]}', b'{"a": ["<f8", [-1], 0]}', b'{"a": ["<f8", [1], -8]}',
+    b'{"a": ["<f8", [true], 0]}', b'{"a": ["<f8", "x", 0]}', b'{"a": [["<f8"], [1], 0]}', b'{"q": 1}', b'{"o": "|V8,"}',
+    b'{"d": [[[], 1]]}', b"9" * 10_000, b"[" + b'{"m": []},' * 30_000 + b"1]",
+]  # fmt: skip
+
+
+def with_output(output):
+    return b'{"after": [], "output": %s}' % output
+
+
+@pytest.mark.parametrize("said", [*NO_MESSAGES, *map(with_output, NO_OUTPUTS)], ids=range(19))
 def test_other_messages_are_refused(said):
+    assert wire.unpack(with_output(b'{"a": ["<f8", [1], 0]}'), bytes(8))["output"].shape == (1,)
     with pytest.raises(ValueError):
-        wire.unpack(said, b"12345678")
+        wire.unpack(said, bytes(8))
+
+
+def test_several_arrays_cannot_be_larger_than_their_bytes():
+    said = with_output(b'[%s{"a": ["<f8", [1000000], 0]}]' % (b'{"a": ["<f8", [1000000], 0]},' * 9))
+    with pytest.raises(ValueError, match="bytes are missing"):
+        wire.unpack(said, bytes(8_000_000))
 
 
 def test_text_is_made_plain():

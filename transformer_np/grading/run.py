@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,7 +89,7 @@ class Grading:
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         tasks = [task_of(next(iter(self.rubric.points)), self.seed)]
         try:
-            with Keeper(self._stop.is_set) as keeper:
+            with closing(Keeper(self._stop.is_set)) as keeper:
                 tried = try_submission({}, tasks, self.limits, keeper=keeper)
         except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None

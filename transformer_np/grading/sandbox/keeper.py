@@ -65,12 +65,6 @@ class Keeper:
     def __init__(self, stopped=lambda: False):
         self.stopped, self._process, self._report = stopped, None, None
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
     def begin(self, job):
         """Start the process of an exercise and give it its job. NotStarted if it does not take it."""
         try:

@@ -6,7 +6,7 @@ Its messages are untrusted bytes.
 import io
 import pickle
 import signal
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from inspect import signature
@@ -141,7 +141,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
         "load": (known or as_they_are(files)).executed, "names": [task.name for task in tasks], "walls": list(walls),
         "memory": limits.memory,
     }  # fmt: skip
-    with nullcontext(keeper) if keeper else Keeper() as keeper:
+    with nullcontext(keeper) if keeper else closing(Keeper()) as keeper:
         for task in sorted(tasks, key=lambda task: task.holds):
             _try_task(task, job, limits, keeper, tried)
     return tried

@@ -116,26 +116,22 @@ def _prepared(job, scratch, modules):
         sys.modules.pop(name, None)  # loaded with less in it
     modules.update(task["modules"])
     drive, parts, signatures = pickle.loads(task["call"])
-    exercise = SimpleNamespace(
-        name=task["name"], drive=drive, parts=parts, reference=_stand_in(task["name"], signatures)
-    )
+    exercise = SimpleNamespace(name=task["name"], reference=_stand_in(signatures), drive=drive, parts=parts)
     return exercise, pickle.loads(task["inputs"])
 
 
-def _stand_in(name, signatures):
-    """A stand-in for the reference, with its name and signatures."""
+def _stand_in(signatures):
+    """What has the signatures of the reference, a function or a class."""
 
-    def with_signature(name, its_signature):
-        def reference(*args, **kwargs):
+    def with_signature(one):
+        def reference():
             raise NotImplementedError
 
-        reference.__name__ = reference.__qualname__ = name
-        reference.__signature__ = its_signature
+        reference.__signature__ = one
         return reference
 
-    if None in signatures:
-        return with_signature(name, signatures[None])
-    return type(name, (), {method: with_signature(method, one) for method, one in signatures.items()})
+    made = {name: with_signature(one) for name, one in signatures.items()}
+    return made[None] if None in made else type("reference", (), made)
 
 
 def _run(job, exercise, cases, scratch, report):
