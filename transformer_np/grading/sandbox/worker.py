@@ -135,15 +135,15 @@ def _stand_in(signatures):
 
 
 def _run(job, exercise, cases, scratch, report):
-    own, found, below = [], [], os.path.join(scratch, "")
+    modules, found, below = [], [], os.path.join(scratch, "")
     for name, file in job["load"].items():
         path = os.path.join(scratch, name)
         module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
-        own.append(module.__name__)
+        modules.append(module.__name__)
         found.append(of_file)
         report.sendall(pack({"kind": "loaded", "file": name, "crash": error and _told(crash_of(error), below)}))
-    own += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
-    definitions = ranked(found, exercise.name, exercise.parts, own)[:MOST_TRIED]
+    modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
+    definitions = ranked(found, exercise.name, exercise.parts, modules)[:MOST_TRIED]
     kinds = ["" if callable(one.value) else type(one.value).__name__ for one in definitions]
     places = [[one.file, one.cell, one.line, kind] for one, kind in zip(definitions, kinds, strict=True)]
     defined = sorted({name for of_file in found for name in of_file})
