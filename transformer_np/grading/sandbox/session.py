@@ -193,7 +193,8 @@ def _add(run, tried):
     tried.definitions.setdefault(name, run.definitions)
     if run.called:
         tried.called[name] = run.called
-    tried.not_loaded = run.not_loaded | tried.not_loaded
+    for file, crash in run.not_loaded.items():
+        tried.not_loaded.setdefault(file, crash)
     if tried.defined is None:
         tried.defined = run.defined
 
