@@ -90,7 +90,7 @@ for fd in range(3, 64):
 
 --- forged_notes | 1 | disturbed
 import json, struct
-text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": {"l": []}}).encode()
+text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": []}).encode()
 while True:
     for fd in range(3, 64):
         try: os.write(fd, struct.pack("<II", len(text), 0) + text)
@@ -100,7 +100,7 @@ while True:
 import json, struct
 for name in ("softmax", "softmax_backward"):
     for case in range(18):
-        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": {"l": []}}
+        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": []}
         text = json.dumps(text).encode()
         for fd in range(3, 64):
             try: os.write(fd, struct.pack("<II", len(text), 0) + text)

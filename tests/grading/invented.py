@@ -14,7 +14,7 @@ LIBC = "import ctypes\nlibc = ctypes.CDLL(None)\n"
 FORGED = """
 import json, struct
 def message(**words):
-    text = json.dumps({"output": None, "after": {"l": []}, **words}).encode()
+    text = json.dumps({"output": None, "after": [], **words}).encode()
     return struct.pack("<II", len(text), 0) + text
 def send(content):
     for fd in range(3, 64):
@@ -400,7 +400,7 @@ INVENTED = {
     ),
     "rules_of_other_kinds": (
         LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash=None, broken=5, "
-                                "shares='x', called={'a': 1}, after={'l': [{'a': ['<f8', [0], 0]}]}))\nos._exit(0)"),
+                                "shares='x', called={'a': 1}, after=[{'a': ['<f8', [0], 0]}]))\nos._exit(0)"),
         1, "",
     ),
     "more_definitions_than_are_tried": (  # each is a process

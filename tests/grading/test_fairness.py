@@ -31,8 +31,8 @@ from transformer_np.grading import judges
 from transformer_np.grading.results import task_of
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
-from transformer_np.grading.sandbox.keeper import Stopped
 from transformer_np.grading.sandbox.limits import TRUSTED
+from transformer_np.grading.sandbox.process import Stopped
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
@@ -62,14 +62,13 @@ def reply_of(output, after):
 def slow_judge(monkeypatch):
     """A judge that never comes to an end with softmax_backward."""
     slow = """
-from transformer_np.homework.judging import judge as module
-known = module.judge
+from transformer_np.grading import judges
+known = judges.judge
 def judge(trials, attempts):
     while trials.exercise.name == "softmax_backward":
         pass
     return known(trials, attempts)
-module.judge = judge
-from transformer_np.grading import judges
+judges.judge = judge
 judges.SECONDS = 1
 """
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("main()", f"{slow}\nmain()"))
@@ -247,7 +246,7 @@ def softmax(x, axis=-1):
     raise ValueError(f"found {{needle in raw}} {{mine in raw}}")
 """
     got = tried(code, ("softmax", "softmax_backward"))
-    assert "found False True" in got.replies["softmax"][0].crash.text
+    assert "found False True" in got.replies["softmax"][0][0].crash.text
 
 
 @pytest.mark.long
@@ -257,7 +256,7 @@ def test_an_in_place_change_cannot_be_hidden():
     exercise = all_exercises()["softmax"]
     task, judge = Task(exercise, Trials(exercise, 0)), judges.Judge()
     try:
-        verdict = judge.verdict(task, got.replies["softmax"])
+        verdict = judge.verdict(task, got.replies["softmax"][0])
     finally:
         judge.close()
     assert verdict.misconception == "changes its input"
@@ -271,10 +270,10 @@ def test_time_is_limited_for_a_submission_as_a_whole():
     names = ("softmax", "softmax_backward", "relu", "tanh", "gelu")
     slow = "import time\n" + "".join(f"def {name}(*a, **k):\n    time.sleep(1000)\n" for name in names)
     got = tried(slow, names, Limits(seconds=2, total=3))
-    texts = [got.replies[name][0].crash.text for name in names]
+    texts = [got.replies[name][0][0].crash.text for name in names]
     assert texts[0] == "it took longer than 2 s"
     assert set(texts[2:]) == {"the time for the whole submission, 3 s, was used up"}
-    assert all(len(replies) == len(got.replies[names[0]]) or replies for replies in got.replies.values())
+    assert all(got.replies.values())
 
 
 @pytest.mark.long
@@ -282,7 +281,7 @@ def test_files_that_take_long_to_load_are_limited_as_a_whole():
     files = {f"f{i}.py": b"import time\ntime.sleep(1000)\n" for i in range(20)}
     got = tried("", ("softmax",), Limits(seconds=1, total=3), **files)
     assert len(got.not_loaded) <= 4
-    assert "whole submission" in got.replies["softmax"][0].crash.text
+    assert "whole submission" in got.replies["softmax"][0][0].crash.text
 
 
 # --- walls -----------------------------------------------------------------------------------------------------------
@@ -346,7 +345,7 @@ def softmax_backward(dy, y, axis=-1):
     got = tried(leaves, ("softmax", "softmax_backward"))
     assert "bubblewrap" in got.layers
     assert "own namespaces" not in got.layers
-    assert got.replies["softmax_backward"][0].crash.text == "['submission']"
+    assert got.replies["softmax_backward"][0][0].crash.text == "['submission']"
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------
@@ -368,7 +367,7 @@ def test_a_crash_is_no_use_of_the_library():
     names = ("softmax", "AddNorm", "dropout")
     code = "def softmax(x, axis=-1): 1 / 0\ndropout = softmax\nclass AddNorm:\n    def __init__(self, *a): 1 / 0\n"
     got = tried(code, names)
-    assert all(got.replies[name][0].crash for name in names)
+    assert all(got.replies[name][0][0].crash for name in names)
 
 
 # --- nothing is left -------------------------------------------------------------------------------------------------
@@ -404,5 +403,5 @@ def test_a_terminated_grading_without_walls_leaves_nothing(tmp_path):
 def test_input_says_what_check_says():
     with guarded():
         here = attempt_with(all_exercises()["softmax"], lambda x, axis=-1: input(), (1,), {}).crash
-    (got, *_) = tried("def softmax(x, axis=-1):\n    return input()\n").replies["softmax"]
+    ((got, *_),) = tried("def softmax(x, axis=-1):\n    return input()\n").replies["softmax"]
     assert (got.crash.kind, got.crash.text) == (here.kind, here.text)

@@ -216,11 +216,12 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
 
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])
 def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
-    text = "```python\ndef relu(x):\n    return x\n```" if kind == "markdown" else "def relu(x):\n    return x\n"
+    both = "def relu(x):\n    return x\n\n\ndef gelu(x):\n    return x\n"
+    text = f"```python\n{both}```" if kind == "markdown" else both
     cell = ("code", f"{kind}\n{text}") if kind[0] == "%" else (kind, text)
     (tmp_path / "homework.ipynb").write_text(notebook("def softmax(x):\n    return x", cell), encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu"])
-    assert "(homework.ipynb, cell 2): make it a code cell" in remark
+    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu", "gelu"])
+    assert "`relu`, `gelu` are in " in remark and "(homework.ipynb, cell 2): make it a code cell" in remark
     (tmp_path / "homework.ipynb").write_text(notebook("1 / 0", cell), encoding="utf-8")
     assert cli.main(["homework", "check", str(tmp_path / "homework.ipynb")]) == 1
     assert f"! {remark}" in capsys.readouterr().err

@@ -380,11 +380,11 @@ def test_everyone_on_the_roster_has_a_row(tmp_path):
         for ending in ("md", "html"):
             assert (tmp_path / "g_reports" / f"{name}.{ending}").exists()
     (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
-    grading = Grading(
-        tmp_path / "in", tmp_path / "g.csv", parse_course(TWO), roster=tmp_path / "roster.csv", trust=True
-    )
-    grading.run()
-    assert grading.remarks == [f"{tmp_path / 'g_reports'} keeps earlier pages of these, who have no row now: ben"]
+    (tmp_path / "g_reports" / "mine.md").write_text("")
+    grade(tmp_path, roster=tmp_path / "roster.csv")
+    assert {page.stem for page in (tmp_path / "g_reports").glob("*.md")} == {
+        "ada", "bennie", "stranger", "mine", "overview",
+    }  # fmt: skip
 
 
 # --- attempts and the deadline ---------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from .copies import answers_from, as_texts
 from .grade import result_from
 from .judges import Judge, NotJudged
 from .people import time_of
-from .sandbox.keeper import Keeper, NotStarted, Stopped
+from .sandbox.keeper import Keeper, NotStarted
+from .sandbox.process import Stopped
 from .sandbox.session import Task, try_submission
 from .verdicts import grade_of, not_tried, results_of, surveyed
 

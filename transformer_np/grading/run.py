@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,7 +89,7 @@ class Grading:
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         tasks = [task_of(next(iter(self.rubric.points)), self.seed)]
         try:
-            with Keeper(self._stop.is_set) as keeper:
+            with closing(Keeper(self._stop.is_set)) as keeper:
                 tried = try_submission({}, tasks, self.limits, keeper=keeper)
         except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None
@@ -201,15 +201,20 @@ class Grading:
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
             self._write(f"{path}.html", html := page(grade, self.rubric, run))
             pages |= {record.entry: html for record, _ in person.attempts}
-        written = {report_name(grade.student) for grade in chosen}
-        known = sorted(page.stem for page in self.reports.glob("*.md") if page.with_suffix(".html").exists())
-        if left := [name for name in known if name not in written]:
-            names = ", ".join(left[:10]) + (", …" if len(left) > 10 else "")
-            self.remarks.append(f"{self.reports} keeps earlier pages of these, who have no row now: {names}")
         if zipped := moodle_zip(pages):
             self.moodle = self.reports / MOODLE_ZIP
             self._write(self.moodle, zipped)
         self._write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), self.alike))
+        self._remove_pages({report_name(grade.student) for grade in chosen})
+
+    def _remove_pages(self, written):
+        """Remove the pages of the last grading that this one has not written again. written: names of reports"""
+        rows = self.store.gradings[-1]["rows"] if self.store.gradings else ()
+        gone = [f"{name}{end}" for name in {*map(report_name, rows)} - written for end in (".md", ".html")]
+        gone += [] if self.alike else [ALIKE_PAGE]
+        gone += [] if self.moodle else [MOODLE_ZIP]
+        for name in gone:
+            (self.reports / name).unlink(missing_ok=True)
 
     def _write(self, path, text):
         path = Path(path)

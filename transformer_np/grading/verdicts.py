@@ -80,7 +80,7 @@ def _verdict(task, known, tried, judge, sources):
         return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
     verdicts = [
         _verdict_on(task, replies, where, tried, judge, sources.get(where.file, b"") if where else b"")
-        for replies, where in zip_longest([tried.replies[name], *tried.more.get(name, ())], found)
+        for replies, where in zip_longest(tried.replies[name], found)
     ]
     chosen = best(verdicts)
     if begun and verdicts[chosen].outcome == "not started":  # only the stub could be loaded
@@ -113,7 +113,7 @@ def _crashed(task, message):
 def _lost(name, tried):
     """How the process of an exercise was lost: in words of the table, and in its own."""
     texts, words = {}, {"TimeoutError": "timed out", "MemoryError": "out of memory"}
-    crashes = [reply.crash for reply in tried.replies[name] if reply.crash] if name not in tried.missing else []
+    crashes = [reply.crash for replies in tried.replies[name][:1] for reply in replies if reply.crash]
     for text in dict.fromkeys(crash.text for crash in crashes):
         if text.startswith(("it ended", "its process", DISTURBED, "its results")):
             texts[f"{name}: {one_line(text)}"] = None

@@ -27,7 +27,7 @@ def remarks_on(known, crashes, definitions, names):
     definitions: {exercise: [the Definition that counts, others]}; names: of the exercises of the course
     """
     remarks = [failed(file, crash) for file, crash in crashes.items()]
-    remarks += [known.elsewhere[name] for name in names if name in known.elsewhere]
+    remarks += dict.fromkeys(known.elsewhere[name] for name in names if name in known.elsewhere)
     groups = {}
     for name in names:
         first, *others = definitions.get(name) or [None]

@@ -16,7 +16,10 @@ from .limits import APART, TRUSTED, WRAPPED
 START_SECONDS = 60  # to load Python and NumPy on a busy machine
 OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
 INSIDE = "/packages"  # the folder of NumPy in bubblewrap
-_UNSHARED = "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"
+_UNSHARED = [
+    "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox",
+    "--size", str(limits.MOST_WRITTEN), "--tmpfs", limits.SCRATCH,
+]  # fmt: skip
 _TRIED = """
 import sys
 exec(sys.argv[1], limits := {})
@@ -62,18 +65,14 @@ def bubblewrap():
     except (OSError, subprocess.SubprocessError):
         return [], TRUSTED
     as_nobody = ["--unshare-user", "--uid", str(limits.NOBODY), "--gid", str(limits.NOBODY)]
-    own = "--cap-add", "CAP_SYS_ADMIN"
-    ways = [([*as_nobody, *own], APART), ([*as_nobody, *_UNSHARED], WRAPPED)]
+    apart = ["--cap-add", "CAP_SYS_ADMIN"]
+    for device in limits.DEVICES:  # it makes them read-only: their time and mode are those outside
+        apart += ["--dev-bind", device, device]
+    ways = [(as_nobody + apart, APART), (as_nobody + _UNSHARED, WRAPPED)]
     if os.geteuid() == 0:  # the exercises then belong to a user who owns nothing outside
-        more = (option for name in ("SETUID", "SETGID", "KILL") for option in ("--cap-add", f"CAP_{name}"))
-        ways.insert(0, ([*own, *more], APART))
+        ways.insert(0, ([*apart, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"], APART))
     for rights, wall in ways:
-        command = [program, "--unshare-pid", "--cap-drop", "ALL", *rights, "--die-with-parent", "--as-pid-1", *files]
-        if wall == WRAPPED:
-            command += ["--size", str(limits.MOST_WRITTEN), "--tmpfs", limits.SCRATCH]
-        else:  # which can make them read-only: their time and mode are those outside
-            for device in limits.DEVICES:
-                command += ["--dev-bind", device, device]
+        command = [program, "--unshare-pid", "--cap-drop", "ALL", "--die-with-parent", "--as-pid-1", *files, *rights]
         command += ["--remount-ro", "/", "--chdir", "/", "--"]
         try:
             _run([*command, *python(wrapped=True), _TRIED, inspect.getsource(limits), repr(wall == APART), INSIDE])

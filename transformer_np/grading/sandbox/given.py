@@ -6,7 +6,6 @@ A name that a module was not given is a class whose call is refused.
 import importlib.abc
 import importlib.machinery
 import marshal
-import sys
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
@@ -77,7 +76,3 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module).update(self.constants.get(name, {}))
         if name == f"{PACKAGE}.homework":
             module.check = import_module(_STAND_INS).unchecked
-
-
-def finder():
-    return next(found for found in sys.meta_path if isinstance(found, Finder))

@@ -54,26 +54,20 @@ def leave_everything():
     _done(_libc.unshare(_USER), "a namespace of users")
 
 
-def leave_no_core():
-    """Let the system hand no memory of this process to the program of the host that collects crashes."""
-    if LINUX:
-        _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def set_limits(memory, seconds, wrapped):
     """Limit memory (bytes of address space), seconds (processor time of all threads together), and the other things
     that take memory of the kernel. wrapped: the threads are counted in bubblewrap, elsewhere with the user's others"""
     wanted = {
         "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_NOFILE": 64, "RLIMIT_SIGPENDING": 64,
+        **({"RLIMIT_NPROC": MOST_THREADS} if wrapped else {}),
     }  # fmt: skip
-    if wrapped:
-        wanted["RLIMIT_NPROC"] = MOST_THREADS
     if LINUX:
-        _libc.prctl(
-            _SET_NO_HUGE_PAGES, 1, 0, 0, 0
-        )  # one of 2 MiB stays whole, but counts 4 KiB when the rest is unmapped
-    refused = [name for name, value in wanted.items() if not limit(name, value)]
-    return "RLIMIT_AS" not in refused and "RLIMIT_CPU" not in refused
+        # the host's program that collects crashes gets no memory of this process
+        _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        # one of 2 MiB stays whole, but counts 4 KiB when the rest is unmapped
+        _libc.prctl(_SET_NO_HUGE_PAGES, 1, 0, 0, 0)
+    done = {name: limit(name, value) for name, value in wanted.items()}
+    return done["RLIMIT_AS"] and done["RLIMIT_CPU"]
 
 
 def limit(name, value):

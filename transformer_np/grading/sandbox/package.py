@@ -1,15 +1,15 @@
 """The part of this library that the process of a submission holds: modules as compiled code, and no answer.
 
 For most exercises these are the worker and `module` with what it imports. An exercise that is built from other parts of
-the library (a block, an optimizer, decoding) gets what the module with its answer imports, and nothing else. Three
-kinds of modules are cut to some names and what these need: a sheet, of which the function that tries an answer is left,
-the module with the answer, and modules with other answers.
+the library (a block, an optimizer, decoding) gets what the module with its answer imports, and nothing else. A
+module is cut to the names that are imported from it, and what these need; that with the answer, to the names beside it.
 """
 
 import ast
 import marshal
 import sys
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 from ...homework.definitions import by_name, reached, stored
@@ -25,7 +25,7 @@ ALWAYS = tuple(
     f"{PACKAGE}.{name}"
     for name in ("grading.sandbox.worker", "grading.sandbox.given", "module", "functional.special", "support.checks")
 )
-_PACKAGES = tuple(f"{PACKAGE}.{name}" for name in ("decoding", "layers", "models", "training"))
+_FUNCTIONAL = f"{PACKAGE}.functional"
 _LIBRARY = ("functional", "layers", "models", "training", "decoding", "masks", "module")
 
 
@@ -42,44 +42,33 @@ class Package:
         if exercise is not None:
             self.need(exercise.reference.__module__)
 
-    def need(self, module, names=()):
-        """Add a module and what it imports; of a module that is cut, only these names and what they need."""
+    def need(self, module, names=None):
+        """Add these names of a module, or all of it, and what it imports for them."""
         file = _file_of(module)
         if file is None:
             return
-        tree, has_parts = _parsed(file), self.exercise is not None
-        is_whole = has_parts and module == f"{PACKAGE}.functional"  # used as F.name: nothing says which
-        if file.name == "__init__.py" and not is_whole:
-            if has_parts and module in _PACKAGES:
-                for target, wanted in _imports(tree, module):
-                    if {*wanted} & {*names}:
-                        self.need(target, wanted)
+        tree, is_package = _parsed(file), file.name == "__init__.py"
+        if is_package and not (self.exercise and module == _FUNCTIONAL):  # used as F.name: nothing says which
+            for target, offered in _imports(tree, module):
+                if wanted := {*(names or ())}.intersection(offered or ()):
+                    self.need(target, wanted)
             return
-        if self._is_answers(module):
+        if self.exercise and module == self.exercise.reference.__module__:
             names = names_beside(self.exercise)
-        named = names and module in _answers() and (module in self._names or module not in self._trees)
-        if _is_sheet(module) or self._is_answers(module) or named:
-            known = self._names.setdefault(module, set())
-            if module in self._trees and known >= set(names):
-                return
-            known.update(names)
-            tree = _pruned(tree, known)
-        elif module in self._trees and module not in self._names:
+        known = self._names.get(module, set())
+        names = None if names is None or known is None else known.union(names)
+        if module in self._names and names == known:
             return
-        else:
-            self._names.pop(module, None)
-        self._trees[module] = tree
-        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-        for target, wanted in _imports(tree, package):
+        self._names[module] = names
+        self._trees[module] = tree if names is None else _pruned(tree, names)
+        package = module if is_package else module.rpartition(".")[0]
+        for target, wanted in _imports(self._trees[module], package):
             self.need(target, wanted)
-
-    def _is_answers(self, module):
-        return self.exercise is not None and module == self.exercise.reference.__module__
 
     @property
     def helps(self):
         """Whether it holds more of the library than every process does."""
-        return any(name not in always_given() and not _is_sheet(name) for name in self._trees)
+        return any(name not in always_given() and not name.startswith(f"{HOMEWORK}.") for name in self._trees)
 
     def modules(self):
         return {name: _compiled(name, tree) for name, tree in self._trees.items()}
@@ -120,17 +109,6 @@ def _is_constant(value):
 # --- modules and their imports ---------------------------------------------------------------------------------------
 
 
-@cache
-def _answers():
-    """The modules with answers, which are cut where they are imported by name. `functional` is used as F.name."""
-    homes = {one.reference.__module__ for one in all_exercises().values()}
-    return {home for home in homes if not home.startswith(f"{PACKAGE}.functional")}
-
-
-def _is_sheet(module):
-    return module.startswith(f"{HOMEWORK}.")
-
-
 def _file_of(module):
     """The file of a module of this library or of a teacher's folder, or None."""
     root, parts = ROOT, module.split(".")
@@ -151,21 +129,16 @@ def _tree_of(file, changed):
 
 @cache
 def _imports(tree, package):
-    """(module of this library, names) for every import in a tree."""
-    return list(_found_imports(tree, package))
-
-
-def _found_imports(tree, package):
+    """[(module of this library, names, or None for all of it)] of every import in a tree."""
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, ()) for alias in node.names if alias.name.partition(".")[0] == PACKAGE)
+            found += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            base = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [node.module])])
-            base = base if node.level else node.module
-            if base.partition(".")[0] == PACKAGE:
-                yield base, [alias.name for alias in node.names]
-                yield from ((f"{base}.{alias.name}", ()) for alias in node.names if _file_of(f"{base}.{alias.name}"))
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            found.append((base, [alias.name for alias in node.names]))
+            found += [(f"{base}.{alias.name}", None) for alias in node.names]
+    return [(name, names) for name, names in found if name.partition(".")[0] == PACKAGE and _file_of(name)]
 
 
 def _compiled(name, tree):

@@ -4,10 +4,9 @@ Its messages are untrusted bytes.
 """
 
 import io
-import os
 import pickle
 import signal
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from inspect import signature
@@ -17,8 +16,9 @@ from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
 from ...homework.loading import MOST_TRIED, Definition
 from .bubblewrap import START_SECONDS
-from .keeper import Ended, Keeper, Late, NotStarted
+from .keeper import Ended, Keeper, NotStarted
 from .package import PACKAGE, package_for
+from .process import Late
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
 MOST_RESULTS = 64 << 20  # bytes of all results for an exercise
@@ -45,25 +45,27 @@ class Task:
         self.name = exercise.name
         inputs = [(case.arguments, case.options) for case in trials.cases]
         try:
-            (self.inputs, needed), (self._drive, of_drive) = _pickled(inputs), _pickled(exercise.drive)
-            self._signatures, of_signatures = _pickled(_signatures(exercise))
+            self.inputs, needed = _pickled(inputs)
+            self._call, of_call = _pickled((exercise.drive, exercise.parts, _signatures(exercise)))
         except Exception as error:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
-        self._needed = needed | of_drive | of_signatures
+        self._needed = needed | of_call
 
     @cached_property
+    def modules(self):
+        """The part of the library that its process gets."""
+        return package_for(self.exercise, self._needed)
+
+    @property
     def holds(self):
         """How much code of the library its process gets. One that gets an answer gets all that this is built from, so
         it gets more than the process that tries this answer."""
-        return sum(len(code) for _, code in self.message["modules"].values())
+        return sum(len(code) for _, code in self.modules.values())
 
-    @cached_property
+    @property
     def message(self):
-        return {
-            "name": self.name, "inputs": self.inputs, "drive": self._drive, "parts": self.exercise.parts,
-            "signatures": self._signatures, "modules": package_for(self.exercise, self._needed),
-        }  # fmt: skip
+        return {"name": self.name, "inputs": self.inputs, "call": self._call, "modules": self.modules}
 
 
 def _pickled(thing):
@@ -83,6 +85,7 @@ def _pickled(thing):
 
 
 def _signatures(exercise):
+    """{name of a method: its signature}, with None for that of a function."""
     reference = exercise.reference
     if isinstance(reference, type):
         return {name: signature(getattr(reference, name)) for name in ("__init__", *exercise.parts)}
@@ -104,15 +107,13 @@ class Reply:
 class Tried:
     """The results of a submission.
 
-    replies: {name of an exercise: a Reply for every case}, of the first of its definitions
-    more: {name: [replies of a further definition, …]}; definitions: {name: [Definition, …]}
-    called: {name of an exercise: functions of the library it tried to call}
+    replies: {name of an exercise: [a Reply for every case, of each of its definitions]}, or of none
+    definitions: {name: [Definition, …]}; called: {name: functions of the library it tried to call}
     not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
     layers: the isolation that the system offered; spent: seconds of its processes
     """
 
     replies: dict = field(default_factory=dict)
-    more: dict = field(default_factory=dict)
     definitions: dict = field(default_factory=dict)
     called: dict = field(default_factory=dict)
     not_loaded: dict = field(default_factory=dict)
@@ -120,13 +121,6 @@ class Tried:
     defined: set | None = None
     layers: list = field(default_factory=list)
     spent: float = 0.0
-
-    def add(self, task, which, replies):
-        """Add the replies of a definition of an exercise, by its number."""
-        if which == 0:
-            self.replies[task.name] = replies
-        else:
-            self.more.setdefault(task.name, []).append(replies)
 
 
 def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
@@ -141,51 +135,77 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
-    load = (known or as_they_are(files)).executed
-    tried, left_out, names = Tried(), set(), [task.name for task in tasks]
-    with nullcontext(keeper) if keeper else Keeper() as keeper:
+    tried = Tried()
+    job = {
+        "files": {name: content for name, content in files.items() if name.endswith(".py")},
+        "load": (known or as_they_are(files)).executed, "names": [task.name for task in tasks], "walls": list(walls),
+        "memory": limits.memory,
+    }  # fmt: skip
+    with nullcontext(keeper) if keeper else closing(Keeper()) as keeper:
         for task in sorted(tasks, key=lambda task: task.holds):
-            again, which = False, 0
-            while True:
-                if tried.defined is not None and task.name not in tried.defined:
-                    tried.missing.add(task.name)
-                    tried.replies[task.name] = _filled([], task, "NotImplementedError", "")
-                    break
-                if tried.spent >= limits.total:
-                    tried.add(task, which, _filled([], task, "TimeoutError", _used_up(limits)))
-                    break
-                kept = [{n: c for n, c in of.items() if n not in left_out} for of in (files, load)]
-                run = _Run(*kept, which, task, names, limits, keeper, walls)
-                try:
-                    run.go(limits.total - tried.spent)
-                except NotStarted:
-                    keeper.close()
-                    if again:
-                        raise
-                    again = True
-                    continue
-                tried.spent += run.spent
-                tried.layers = run.layers
-                if run.lost == DISTURBED and not again:
-                    again = True
-                elif run.file is not None:
-                    tried.not_loaded[run.file] = Crash(run.kind, run.lost, "", "")
-                    left_out.add(run.file)  # loading the file ended the process: try again without it
-                else:
-                    run.add_to(tried)
-                    which, again = which + 1, False
-                    if which >= len(run.definitions):
-                        break
+            _try_task(task, job, limits, keeper, tried)
     return tried
+
+
+def _try_task(task, job, limits, keeper, tried):
+    """Add the results of an exercise to a Tried. A file whose loading ends the process is taken out of the job."""
+    replies, definitions = tried.replies.setdefault(task.name, []), None
+    while definitions is None or len(replies) < len(definitions):
+        if tried.defined is not None and task.name not in tried.defined:
+            tried.missing.add(task.name)
+            return
+        if tried.spent >= limits.total:
+            replies.append(_filled([], task, Crash("TimeoutError", _used_up(limits), "", "")))
+            return
+        run = _tried_run(task, job | {"which": len(replies)}, limits, keeper, tried)
+        if run.file is not None:
+            tried.not_loaded[run.file] = run.lost
+            for of in (job["files"], job["load"]):
+                of.pop(run.file, None)
+        else:
+            _add(run, tried)
+            definitions = run.definitions
+
+
+def _tried_run(task, job, limits, keeper, tried):
+    """A _Run that has come to its end, the second one if the first did not start or its messages were not in order."""
+    for is_last in (False, True):
+        run = _Run(task, job, limits, keeper)
+        try:
+            run.go(limits.total - tried.spent)
+        except NotStarted:
+            keeper.close()
+            if is_last:
+                raise
+            continue
+        tried.spent += run.spent
+        tried.layers = run.layers
+        if is_last or not run.lost or run.lost.text != DISTURBED:
+            return run
+
+
+def _add(run, tried):
+    name = run.task.name
+    if run.definitions or run.lost:
+        tried.replies[name].append(_filled(run.replies, run.task, run.lost))
+    else:
+        tried.missing.add(name)
+    tried.definitions.setdefault(name, run.definitions)
+    if run.called:
+        tried.called[name] = run.called
+    for file, crash in run.not_loaded.items():
+        tried.not_loaded.setdefault(file, crash)
+    if tried.defined is None:
+        tried.defined = run.defined
 
 
 def _used_up(limits):
     return f"the time for the whole submission, {limits.total:g} s, was used up"
 
 
-def _filled(done, task, kind, text):
-    """The replies, with crashes for the cases of a task that were not tried."""
-    return done + [Reply(Crash(kind, text, "", ""))] * (len(task.trials.cases) - len(done))
+def _filled(done, task, crash):
+    """The replies, with a Crash for the cases of a task that were not tried."""
+    return done + [Reply(crash)] * (len(task.trials.cases) - len(done))
 
 
 class _Lost(Exception):
@@ -193,127 +213,91 @@ class _Lost(Exception):
 
     def __init__(self, kind, text):
         super().__init__(text)
-        self.kind = kind
+        self.crash = Crash(kind, text, "", "")
 
 
 class _Run:
-    """One exercise in its process.
+    """A definition of an exercise in its process.
 
-    which: the number of the definition that is tried
-    file: the one that is being loaded; kind, lost: how the process was lost, "" if it was not
+    file: the one that is being loaded; lost: a Crash for the way in which the process was lost, or None
     """
 
-    def __init__(self, files, load, which, task, names, limits, keeper, walls):
-        self.files, self.task, self.names, self.limits, self.keeper = files, task, names, limits, keeper
-        self.load, self.which, self.definitions = load, which, []
-        self.walls, self.file, self.scratch, self.kind, self.lost = walls, None, "", "", ""
-        self.replies, self.called, self.not_loaded, self.defined = [], [], {}, set()
-        self.processor_seconds = int(limits.seconds * (1 + len(load))) + 3
-        self.layers, self.missing, self.size, self.spent = [], False, 0, 0.0
+    def __init__(self, task, job, limits, keeper):
+        self.task, self.limits, self.keeper, self.load = task, limits, keeper, job["load"]
+        self.processor_seconds = int(limits.seconds * (1 + len(self.load))) + 3
+        self.job = job | {"task": task.message, "processor_seconds": self.processor_seconds}
+        self.whole, self.spent, self.size, self.layers = None, 0.0, 0, []
+        self.file, self.lost, self.defined = None, None, None
+        self.definitions, self.replies, self.called, self.not_loaded = [], [], [], {}
 
     def go(self, total):
         """Try the exercise, in at most `total` seconds. Raises NotStarted."""
+        self.keeper.begin(self.job)
+        self._take_start()
+        self.whole = self.keeper.clock(total)
         try:
-            self.keeper.begin(self._job())
-            self._begin()
-            self.whole = self.keeper.clock(total)
             self._take_loading()
             self._take_cases()
         except _Lost as error:
-            self.kind, self.lost = error.kind, str(error)
+            self.lost = error.crash
         finally:
-            self.spent = self.whole.spent if self.scratch else 0.0
+            self.spent = self.whole.spent
             self.keeper.end()
-
-    def add_to(self, tried):
-        tried.add(self.task, self.which, _filled(self.replies, self.task, self.kind, self.lost))
-        tried.definitions.setdefault(self.task.name, self.definitions)
-        if self.called:
-            tried.called[self.task.name] = self.called
-        if self.missing:
-            tried.missing.add(self.task.name)
-        for file, crash in self.not_loaded.items():
-            tried.not_loaded.setdefault(file, crash)
-        if tried.defined is None:
-            tried.defined = self.defined
-
-    def _job(self):
-        return {
-            "files": {name: content for name, content in self.files.items() if name.endswith(".py")},
-            "load": self.load, "which": self.which,
-            "task": self.task.message, "names": self.names, "walls": list(self.walls),
-            "memory": self.limits.memory, "processor_seconds": self.processor_seconds,
-        }  # fmt: skip
 
     # the messages, in the required order
 
-    def _begin(self):
+    def _take_start(self):
         try:
-            message = self._receive([self.keeper.clock(START_SECONDS)])
-            if message.get("kind") != "ready":
-                raise _Lost("", message.get("text", "it does not start"))
+            message = self._receive("started", self.keeper.clock(START_SECONDS))
         except _Lost as error:  # not the submission's fault: its code is not even loaded
-            raise NotStarted(f"the process for a submission does not start: {plain_text(error, 500)}") from None
-        self.layers = [one_line(layer, 60) for layer in message["layers"]]
-        self.scratch = message["scratch"]
+            message = {"error": str(error)}
+        if message["error"]:
+            raise NotStarted(f"the process for a submission does not start: {plain_text(message['error'], 500)}")
+        self.layers = message["layers"]
 
     def _take_loading(self):
         for name in self.load:
             self.file = name
-            clocks = self.keeper.clock(self.limits.seconds), self.whole
-            self._expect("loading", clocks, file=name)
-            message = self._expect("loaded", clocks, file=name)
-            crash = message.get("crash")
-            self.defined.update(_strings(message, "defined", len(self.names)))
-            if crash is not None:
-                self.not_loaded[name] = self._crash(crash)
+            message = self._receive("loaded", self.keeper.clock(self.limits.seconds), self.whole)
+            if message.get("file") != name:
+                raise _Lost("RuntimeError", DISTURBED)
+            if crash := _crash(message):
+                self.not_loaded[name] = crash
         self.file = None
 
     def _take_cases(self):
         clocks = self.keeper.clock(self.limits.seconds), self.whole
-        found = self._expect("found", clocks).get("definitions")
-        if not isinstance(found, list) or len(found) > MOST_TRIED:
+        message = self._receive("found", *clocks)
+        places = message.get("definitions")
+        if not isinstance(places, list) or len(places) > MOST_TRIED:
             raise _Lost("RuntimeError", DISTURBED)
-        self.definitions = [_found(said, self.load) for said in found]
-        for number, kinds in enumerate(self.task.after):
-            message = self._expect("tried", clocks, exercise=self.task.name, case=number)
-            crash = message.get("crash")
-            if crash is None and [type(value) for value in message["after"]] != kinds:
+        self.definitions = [_definition(place, self.load) for place in places]
+        self.defined = {*_texts(message, "defined", len(self.job["names"]))}
+        for kinds in self.task.after if places else ():
+            message = self._receive("tried", *clocks)
+            crash = _crash(message)
+            if not crash and [type(value) for value in message["after"]] != kinds:
                 raise _Lost("RuntimeError", DISTURBED)
-            self.replies.append(Reply(self._crash(crash)) if crash is not None else Reply(None, self.content))
-            self.called = self.called or [one_line(name, 120) for name in _strings(message, "called")]
-            self.missing = self.missing or bool(message.get("missing"))
+            self.replies.append(Reply(crash) if crash else Reply(None, self.content))
+            self.called = self.called or _texts(message, "called", 20)
 
-    def _crash(self, said):
-        """A Crash from the process's message."""
-        said = said if isinstance(said, dict) else {}
-        texts = {f.name: str(said.get(f.name, "")).replace(f"{self.scratch}{os.sep}", "") for f in fields(Crash)}
-        most = {"kind": 80, "where": 80, "text": 1000}
-        return Crash(**{name: plain_text(text, most.get(name, 4000)) for name, text in texts.items()})
-
-    def _expect(self, kind, clocks, **values):
-        message = self._receive(clocks)
-        if message.get("kind") != kind or any(message.get(name) != value for name, value in values.items()):
-            raise _Lost("RuntimeError", DISTURBED)
-        return message
-
-    def _receive(self, clocks):
-        """The next message. Raises _Lost."""
+    def _receive(self, kind, *clocks):
+        """The next message, which must be of this kind. Raises _Lost."""
         try:
-            text, arrays = HEADER.unpack(self.keeper.read(HEADER.size, clocks))
+            text, arrays = HEADER.unpack(self.keeper.read(HEADER.size, *clocks))
             if text > MOST_JSON or arrays > MOST_BYTES:
-                raise _Lost("RuntimeError", DISTURBED)
+                raise ValueError
             self.size += arrays
             if self.size > MOST_RESULTS:
                 raise _Lost("RuntimeError", "its results are too large")
-            self.content = self.keeper.read(text, clocks), self.keeper.read(arrays, clocks)
+            self.content = self.keeper.read(text, *clocks), self.keeper.read(arrays, *clocks)
             message = unpack(*self.content)
-            if not isinstance(message, dict) or not isinstance(message["after"], list):
+            if message.get("kind") != kind:
                 raise ValueError
         except ValueError:
             raise _Lost("RuntimeError", DISTURBED) from None
         except Late:
-            used_up = len(clocks) > 1 and self.whole.left <= 0
+            used_up = self.whole and self.whole.left <= 0
             raise _Lost("TimeoutError", _used_up(self.limits) if used_up else self._too_long()) from None
         except Ended as ended:
             if ended.seconds >= self.processor_seconds:  # in several threads
@@ -335,15 +319,25 @@ def _ending(code):
     return f"its process was killed ({name})"
 
 
-def _found(said, files):
-    """The Definition in a process's message."""
-    if not isinstance(said, list) or len(said) != 4 or said[0] not in list(files):
+def _crash(message):
+    """The Crash in a message, or None."""
+    said = message.get("crash")
+    if said is None:
+        return None
+    said, most = said if isinstance(said, dict) else {}, {"kind": 80, "where": 80, "text": 1000}
+    return Crash(**{f.name: plain_text(said.get(f.name, ""), most.get(f.name, 4000)) for f in fields(Crash)})
+
+
+def _definition(place, files):
+    """The Definition at a place in a message."""
+    if not isinstance(place, list) or len(place) != 4 or place[0] not in list(files):
         raise _Lost("RuntimeError", DISTURBED)
-    file, cell, line, kind = said
+    file, cell, line, kind = place
     numbers = [n if type(n) is int and 0 < n < 10**6 else None for n in (cell, line)]
     return Definition(file, *numbers, kind=one_line(kind, 60))
 
 
-def _strings(message, name, most=50):
+def _texts(message, name, most):
+    """The first texts of a list in a message."""
     values = message.get(name)
-    return [value for value in values if isinstance(value, str)][:most] if isinstance(values, list) else []
+    return [one_line(text) for text in values if isinstance(text, str)][:most] if isinstance(values, list) else []

@@ -8,13 +8,13 @@ import struct
 import numpy as np
 
 HEADER = struct.Struct("<II")  # bytes of JSON, bytes of arrays
+ENDED = struct.Struct("<if")  # what the process that forks says at the end of another: exit code, processor seconds
 MOST_JSON, MOST_BYTES = 1 << 20, 8 << 20
-_MOST_THINGS, _MOST_NESTED = 20_000, 8
 CHANGEABLE = (np.ndarray, list, dict)  # the kinds of arguments that come back after a call
+_MOST_THINGS, _MOST_NESTED = 20_000, 8
 _DTYPES = {
     np.dtype(name).str for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 }
-
 _NO_NUMBERS = re.compile(r"[<>|][USOVmM]\d{0,9}(\[\w+\])?")  # dtypes of which only the name matters
 
 
@@ -25,25 +25,28 @@ class TooLarge(ValueError):
 def pack(message, output=None, after=()):
     """A message, the output of an answer and its arguments after the call, as bytes. Raises TooLarge."""
     arrays = _Arrays()
-    text = json.dumps({**message, "output": arrays.tree(output), "after": arrays.tree(list(after))}).encode()
+    trees = {"output": arrays.tree(output), "after": [arrays.tree(value) for value in after]}
+    text = json.dumps(message | trees).encode()
     if len(text) > MOST_JSON:
         raise TooLarge("the result is too large")
     return HEADER.pack(len(text), arrays.size) + text + b"".join(arrays.parts)
 
 
 def unpack(text, content):
-    """The message, with the original "output" and "after". ValueError for bytes that `pack` cannot produce, or that
+    """The message, with the original "output" and the list "after". ValueError for bytes that are no message, or that
     would take more memory than `pack` allows."""
     try:
-        message, values = json.loads(text), _Values(content)
-        message["output"], message["after"] = values.value(message["output"]), values.value(message["after"])
+        message = json.loads(text, object_hook=_Values(content).value)
+        if isinstance(message["after"], list) and "output" in message:
+            return message
     except (KeyError, TypeError, IndexError, OverflowError, RecursionError, AttributeError) as error:
         raise ValueError(f"not a message: {error}") from None
-    return message
+    raise ValueError("not a message")
 
 
 class _Arrays:
-    """The parts of a result: its structure, with {"a": [dtype, shape, start]} for an array, and the arrays' bytes."""
+    """The parts of a result: its structure, with an object of one key for what JSON lacks, such as {"a": [dtype, shape,
+    start]} for an array, and the arrays' bytes."""
 
     def __init__(self):
         self.parts, self.size, self.things = [], 0, 0
@@ -53,14 +56,13 @@ class _Arrays:
         if self.things > _MOST_THINGS or depth > _MOST_NESTED:
             raise TooLarge("the result is too large: too many things in lists")
         kind = type(value)
-        if value is None or kind is bool or kind is float or (kind is int and abs(value) < 1 << 63):
+        if value is None or kind in (bool, float, str) or (kind is int and abs(value) < 1 << 63):
             return value
-        if kind is list or kind is tuple or isinstance(value, list | tuple):
-            return {"l" if isinstance(value, list) else "t": [self.tree(part, depth + 1) for part in value]}
-        if kind is str:
-            return {"s": value}
+        if isinstance(value, list | tuple):
+            parts = [self.tree(part, depth + 1) for part in value]
+            return parts if isinstance(value, list) else {"t": parts}
         if kind is dict:
-            return {"d": [self.tree(pair, depth + 1) for pair in value.items()]}
+            return {"d": [[self.tree(part, depth + 1) for part in pair] for pair in value.items()]}
         if isinstance(value, np.ndarray | np.generic):
             if np.ma.is_masked(value):
                 return {"m": []}
@@ -71,16 +73,12 @@ class _Arrays:
                 array = array.astype(np.float64)
             array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
             if array.dtype.str in _DTYPES:
-                return self._array(array)
+                self.parts.append(array.tobytes())
+                self.size += array.nbytes
+                return {"a": [array.dtype.str, list(array.shape), self.size - array.nbytes]}
             if array.ndim:
                 return {"o": array.dtype.str}
         return {"x": kind.__name__[:60]}
-
-    def _array(self, array):
-        start = self.size
-        self.parts.append(array.tobytes())
-        self.size += array.nbytes
-        return {"a": [array.dtype.str, list(array.shape), start]}
 
 
 class _Values:
@@ -89,22 +87,18 @@ class _Values:
     def __init__(self, content):
         self.content, self.size, self.things = content, 0, 0
 
-    def value(self, tree, depth=0):
+    def value(self, said):
+        """What an object of JSON stands for."""
         self.things += 1
-        if self.things > _MOST_THINGS or depth > _MOST_NESTED:
+        if self.things > _MOST_THINGS:
             raise ValueError("not a result: too many things")
-        if tree is None or isinstance(tree, bool | int | float):
-            return tree
-        if len(tree) != 1:
-            raise ValueError("not a result")
-        ((kind, inside),) = tree.items()
-        if kind in ("l", "t"):
-            parts = [self.value(part, depth + 1) for part in inside]
-            return parts if kind == "l" else tuple(parts)
-        if kind == "s":
-            return str(inside)
+        if len(said) != 1:  # the message itself, or a crash in it
+            return said
+        ((kind, inside),) = said.items()
+        if kind == "t":
+            return tuple(inside)
         if kind == "d":
-            return dict(self.value(pair, depth + 1) for pair in inside)
+            return dict(inside)
         if kind == "a":
             return self._array(*inside)
         if kind == "m":

@@ -1,22 +1,21 @@
 """Inside: a process that loads NumPy and forks for every exercise; the fork tries the exercise.
 
 The first process runs no line of a submission. The fork leaves it for namespaces of its own, so that nothing of one
-exercise is there for the next. Both get what they need through pipes; no answer is in their memory, and in bubblewrap
+exercise is there for the next. Both get what they need through sockets; no answer is in their memory, and in bubblewrap
 none is in their file system.
 """
 
 import builtins
 import gc
-import linecache
 import os
 import pickle
 import shutil
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -25,55 +24,47 @@ import numpy.random  # noqa: F401 - NumPy loads both when they are first used: h
 
 from ...homework.guard import make_numpy_safe, no_input
 from ...homework.judging.attempt import Attempt, attempt_with, copies
-from ...homework.judging.crash import Crash, crash_of
+from ...homework.judging.crash import crash_of
 from ...homework.loading import MOST_TRIED, execute, ranked
 from ...homework.standins import give_exit, stand_in, unchecked  # noqa: F401 - `given` takes two of them from there
 from . import given, limits
 from .limits import APART, TRUSTED
-from .wire import CHANGEABLE, pack
+from .process import received
+from .wire import CHANGEABLE, ENDED, pack
 
-_ENDING = 0.05  # seconds for a process that has closed its pipe to end by itself
+_ENDING = 0.05  # seconds for a process that has closed its socket to end by itself
 
 
-def serve(control, wall, calls):
-    """Fork for every exercise that the grader sends. control: the socket to the grader; wall: TRUSTED, …; calls: the
-    filter of system calls"""
+def serve(control, wall, calls, modules):
+    """Fork for every exercise that the grader sends, until it is gone. control: the socket to the grader; wall:
+    TRUSTED, …; calls: the filter of system calls; modules: the dict of those that can be imported"""
     gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
-    child, scratch = None, None
-    while True:
-        command, sockets, *_ = socket.recv_fds(control, 1, 1)
-        if command == b"t":
-            scratch = tempfile.mkdtemp(prefix="submission-") if wall == TRUSTED else f"{limits.SCRATCH}/submission"
-            child = limits.fork_apart() if wall == APART else os.fork()
-            if child == 0:
-                control.close()
-                _try_exercise(*sockets, scratch, wall, calls)
-            os.close(*sockets)
-        elif child:
-            ended = _ended(child, _ENDING if command == b"e" else 0)
-            if wall == TRUSTED:
-                shutil.rmtree(scratch, ignore_errors=True)
-            child = None
-            if command:
-                control.send(struct.pack("<if", *ended))
-        if not command:  # the grader is gone
-            os._exit(0)
+    while sockets := socket.recv_fds(control, 1, 1)[1]:
+        scratch = tempfile.mkdtemp(prefix="submission-") if wall == TRUSTED else f"{limits.SCRATCH}/submission"
+        child = limits.fork_apart() if wall == APART else os.fork()
+        if child == 0:
+            control.close()
+            _try_exercise(socket.socket(fileno=sockets[0]), scratch, wall, calls, modules)
+        os.close(sockets[0])
+        with suppress(EOFError, OSError):  # if the grader is gone
+            received(control)  # the exercise must end
+        ended = _ended(child)
+        if wall == TRUSTED:
+            shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):
+            control.send(ENDED.pack(*ended))
+    os._exit(0)
 
 
-def _ended(child, seconds):
-    """(exit code, seconds of processor time) of a process, which is killed after some seconds with all that it
-    started."""
-    until = time.monotonic() + seconds
-    while True:
+def _ended(child):
+    """(exit code, seconds of processor time) of a process, which is killed after a moment with all that it started."""
+    until, pid = time.monotonic() + _ENDING, 0
+    while not pid and time.monotonic() < until:
         pid, status, used = os.wait4(child, os.WNOHANG)
-        if pid or time.monotonic() >= until:
-            break
-        time.sleep(0.001)
+        time.sleep(0 if pid else 0.001)
     for kill in (os.killpg,) if pid else (os.killpg, os.kill):
-        try:
+        with suppress(OSError):
             kill(child, signal.SIGKILL)
-        except OSError:
-            pass
     if not pid:
         _, status, used = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -83,132 +74,105 @@ def _ended(child, seconds):
 # --- the process of an exercise --------------------------------------------------------------------------------------
 
 
-def _try_exercise(report, scratch, wall, calls):
+def _try_exercise(report, scratch, wall, calls, modules):
     code = 1
     try:
         os.setpgid(0, 0)
-        with open(report, "rb", closefd=False) as job:
-            job = pickle.load(job)
+        job = received(report)
         if wall == APART:
             limits.leave_everything()
         if wall != TRUSTED:
             os.mkdir(scratch)
+        exercise, cases = _prepared(job, scratch, modules)
         layers = ["own process", "bubblewrap", "own namespaces"][: 1 + wall]
-        _inside(job, report, scratch, layers, calls)
+        layers += ["limits"] * limits.set_limits(job["memory"], job["processor_seconds"], wall != TRUSTED)
+        layers += ["system calls"] * limits.refuse_calls(calls)
+        if missing := sorted({*job["walls"]} - {*layers}):
+            raise RuntimeError(f"a wall that stood at the start is missing: {', '.join(missing)}")
+        report.sendall(pack({"kind": "started", "error": "", "layers": layers}))
+        _run(job, exercise, cases, scratch, report)
         code = 0
     except BaseException as error:
-        try:
-            _write(report, pack({"kind": "broken", "text": f"{type(error).__name__}: {error}"}))
-        except OSError:
-            pass
+        with suppress(OSError):
+            report.sendall(pack({"kind": "started", "error": f"{type(error).__name__}: {error}"}))
     finally:
         os._exit(code)
 
 
-def _inside(job, report, scratch, layers, calls):
+def _prepared(job, scratch, modules):
+    """(the exercise, its inputs), for which this process is made ready."""
     os.chdir(scratch)
-    builtins.input = no_input
+    os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
+    tempfile.tempdir, builtins.input = None, no_input
     give_exit()
     make_numpy_safe()
-    os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
-    task = job["task"]
-    for name in task["modules"]:
-        sys.modules.pop(name, None)  # loaded with less in it
-    given.finder().modules.update(task["modules"])
-    exercise = SimpleNamespace(
-        name=task["name"], reference=_stand_in(task), drive=pickle.loads(task["drive"]), parts=task["parts"]
-    )
-    cases = pickle.loads(task["inputs"])
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None) or ""
-        if module.__name__.startswith(given.PACKAGE):
-            linecache.cache[file] = (0, None, [], file)  # a traceback does not look for these files
     for name, content in job["files"].items():
         os.makedirs(os.path.dirname(os.path.join(scratch, name)), exist_ok=True)
         with open(os.path.join(scratch, name), "wb") as file:
             file.write(content)
     sys.path.append(scratch)
-    tempfile.tempdir = None
-    if limits.set_limits(job["memory"], job["processor_seconds"], "bubblewrap" in layers):
-        layers.append("limits")
-    limits.leave_no_core()
-    if limits.refuse_calls(calls):
-        layers.append("system calls")
-    missing = sorted(set(job["walls"]) - set(layers))
-    if missing:
-        raise RuntimeError(f"a wall that stood at the start is missing: {', '.join(missing)}")
-    _write(report, pack({"kind": "ready", "layers": layers, "scratch": scratch}))
-    _run(job, exercise, cases, scratch, report)
+    task = job["task"]
+    for name in task["modules"]:
+        sys.modules.pop(name, None)  # loaded with less in it
+    modules.update(task["modules"])
+    drive, parts, signatures = pickle.loads(task["call"])
+    exercise = SimpleNamespace(name=task["name"], reference=_stand_in(signatures), drive=drive, parts=parts)
+    return exercise, pickle.loads(task["inputs"])
 
 
-def _stand_in(task):
-    """A stand-in for the reference, with its name and signatures."""
+def _stand_in(signatures):
+    """What has the signatures of the reference, a function or a class."""
 
-    def named(name, its_signature):
-        def reference(*args, **kwargs):
+    def with_signature(one):
+        def reference():
             raise NotImplementedError
 
-        reference.__name__ = reference.__qualname__ = name
-        reference.__signature__ = its_signature
+        reference.__signature__ = one
         return reference
 
-    signatures = pickle.loads(task["signatures"])
-    if None in signatures:
-        return named(task["name"], signatures[None])
-    return type(task["name"], (), {name: named(name, s) for name, s in signatures.items()})
+    made = {name: with_signature(one) for name, one in signatures.items()}
+    return made[None] if None in made else type("reference", (), made)
 
 
 def _run(job, exercise, cases, scratch, report):
-    modules, found = [], []
+    modules, found, below = [], [], os.path.join(scratch, "")
     for name, file in job["load"].items():
-        _write(report, pack({"kind": "loading", "file": name}))
         path = os.path.join(scratch, name)
         module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
         modules.append(module.__name__)
         found.append(of_file)
-        crash = error and _as_texts(crash_of(error))
-        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": sorted(of_file)}))
-    below = os.path.join(scratch, "")
+        report.sendall(pack({"kind": "loaded", "file": name, "crash": error and _told(crash_of(error), below)}))
     modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
     definitions = ranked(found, exercise.name, modules)[:MOST_TRIED]
     kinds = ["" if callable(one.value) else type(one.value).__name__ for one in definitions]
     places = [[one.file, one.cell, one.line, kind] for one, kind in zip(definitions, kinds, strict=True)]
-    _write(report, pack({"kind": "found", "definitions": places}))
-    answer = definitions[job["which"]].value if definitions else None
-    for number, case in enumerate(cases):
-        _write(report, try_case(exercise, answer, number, case))
+    defined = sorted({name for of_file in found for name in of_file})
+    report.sendall(pack({"kind": "found", "definitions": places, "defined": defined}))
+    for case in cases if definitions else ():
+        report.sendall(try_case(exercise, definitions[job["which"]].value, case, below))
 
 
-def _as_texts(crash):
-    return {name: str(value)[:8000] for name, value in asdict(crash).items()}
-
-
-def try_case(exercise, answer, number, case):
-    """The message on the call of an answer, or of None, with copies of a case's arguments and options."""
+def try_case(exercise, answer, case, below=""):
+    """The message on the call of an answer with copies of a case's arguments and options. below: the beginning of the
+    names of a submission's files, which nobody reads"""
     arguments, options = copies(*case)
     del given.called[:]
-    if answer is None:
-        tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
-    else:
-        try:
-            tried = attempt_with(exercise, answer, arguments, options)
-        except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
-            tried = Attempt(crash=crash_of(error))
+    try:
+        tried = attempt_with(exercise, answer, arguments, options)
+    except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
+        tried = Attempt(crash=crash_of(error))
     message = {
-        "kind": "tried", "exercise": exercise.name, "case": number,
-        "crash": tried.crash and _as_texts(tried.crash), "broken": tried.broken, "shares": tried.shares,
-        "called": sorted(set(given.called))[:20], "missing": answer is None,
+        "kind": "tried", "crash": tried.crash and _told(tried.crash, below), "called": sorted({*given.called}),
+        "broken": tried.broken, "shares": tried.shares,
     }  # fmt: skip
     # the grader compares the arguments with its own
     after = [value for value in (*arguments, *options.values()) if type(value) in CHANGEABLE]
     try:
         return pack(message, tried.output, after)
     except Exception as error:  # too large, or an object that raises when it is read
-        message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
-        return pack(message)
+        return pack(message | {"crash": {"kind": type(error).__name__, "text": str(error)[:1000]}})
 
 
-def _write(report, content):
-    content = memoryview(content)
-    while content:
-        content = content[os.write(report, content) :]
+def _told(crash, below):
+    """A Crash for a message."""
+    return {name: str(value).replace(below, "")[:8000] for name, value in asdict(crash).items()}
