@@ -227,26 +227,6 @@ def add_model(parser, of_run, pretrained, minilm=True):
     source.add_argument("--pretrained", metavar="DIR", help=text, **optional)
 
 
-def read_pretrained(args):
-    """The BERT or GPT that --pretrained names, the arguments that it reads the text with, and the tokens of the text.
-
-    Raises ValueError for a T5 and for a text without tokens.
-    """
-    from ..data import LECTURE_SENTENCE
-    from ..models import Bert
-    from ..pretrained.folder import inputs
-
-    folder, text = pretrained_folder(args.pretrained, args.text)
-    found = load_pretrained_text(folder)
-    encoded = found.read(LECTURE_SENTENCE if text is None else text)
-    if not encoded.ids:
-        raise ValueError("the text is empty: there are no tokens to attend to")
-    say_left_out(encoded.left_out)
-    batch = inputs(encoded)
-    batch = batch if isinstance(found.model, Bert) else {"ids": batch["ids"]}
-    return found.model, batch, [found.tokenizer.token(i) for i in encoded.ids]
-
-
 def pretrained_folder(folder, text):
     """The folder and the text of `--pretrained DIR TEXT`, where DIR may be left out and means the MiniLM."""
     from ..models.layouts.gguf import gguf_file
@@ -272,16 +252,16 @@ def load_pretrained_text(folder):
 class Unseen:
     """Notes on stderr about what of a text a model has not seen in training; with the first one, what it has seen.
 
-    trained: a tasks.trained.Trained;  tokenizer: that of its texts
+    trained: a tasks.trained.Trained
     """
 
-    def __init__(self, trained, tokenizer, quiet=False):
-        self.seen, self.tokenizer, self.quiet, self._said = trained.seen, tokenizer, quiet, False
+    def __init__(self, trained, quiet=False):
+        self.trained, self.seen, self.quiet, self._said = trained, trained.seen, quiet, False
 
     def __call__(self, text):
         """{"unknown": pieces that the tokenizer does not have, "unseen": other words that are in no training text}"""
-        text = self.seen.fold(text)
-        unknown = self.tokenizer.unknown(text)
+        text = self.seen.fold(self.trained.plain(text))
+        unknown = self.trained.reader.unknown(text)
         named = {word.lower() if self.seen.lowercase else word for word in unknown}
         found = {"unknown": unknown, "unseen": [word for word in self.seen.outside(text) if word not in named]}
         for pieces, what in zip(found.values(), ("the model does not know", "not in the training texts"), strict=True):

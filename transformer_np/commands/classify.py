@@ -36,7 +36,7 @@ def run(args):
         if len(texts) % 2:
             raise ValueError(f"--pair needs the texts two by two, got {len(texts)}")
         texts = ["\t".join(two) for two in zip(texts[::2], texts[1::2], strict=True)]
-    unseen = Unseen(classifier, classifier.tokenizer, quiet=args.json)
+    unseen = Unseen(classifier, quiet=args.json)
     for text in given_texts(texts):
         found, lines, left_out = _found(classifier, text, args)
         new = unseen(text)
