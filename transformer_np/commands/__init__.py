@@ -160,18 +160,14 @@ def not_utf8(arguments):
 LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
 
 
-def given_texts(texts):
-    """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
+def _numbered(texts):
+    """Yield (number, text) of the texts of the command line or, if there are none, of the lines of standard input as
+    they arrive.
 
     Standard input is read as UTF-8, independent of the encoding of the terminal. A blank line is printed as a blank
-    line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
-    is not UTF-8.
+    line and not yielded, so that input and output stay aligned; so is a line that is too long, which is noted. Raises
+    ValueError with the line number for a byte that is not UTF-8.
     """
-    yield from (text for _, text in _numbered(texts))
-
-
-def _numbered(texts):
-    """Yield (number, text) of `given_texts`; a line that is too long is noted, and stands for a blank."""
     if wrong := not_utf8(texts):
         raise ValueError(wrong)
     if texts:
@@ -197,8 +193,8 @@ def _numbered(texts):
 
 
 def for_each_text(texts, use, as_json=False):
-    """Call `use(text)` for each of `given_texts`  ->  the exit code. If a text cannot be used, the others still are:
-    its error is noted on stderr with the number of the text, and a blank line stands for its result."""
+    """Call `use(text)` for each text of the command line or of standard input  ->  the exit code. If a text cannot be
+    used, the others still are: its error is noted on stderr with its number, and a blank line stands for its result."""
     code = 0
     for number, text in _numbered(texts):
         try:
