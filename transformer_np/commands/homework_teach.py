@@ -2,16 +2,23 @@
 
 from pathlib import Path
 
+from ..homework import find, new
+from ..homework.course import OWN, opened
+from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
+from ..homework.limit import TimeLimit
+from ..homework.own import ExercisesError
+from ..homework.page.build import write_page
+from ..homework.path import exercises_in, own_exercises
 from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
 from .homework_check import add_choice, counted, names_of
 
 
 def add_teaching_parsers(subparsers):
     summary = "write a file with a small exercise that works, for you to change"
-    new = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
-    new.add_argument("name", metavar="NAME", help="the function that students write")
+    own = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
+    own.add_argument("name", metavar="NAME", help="the function that students write")
     folder = "folder for the file; created if necessary"
-    new.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
+    own.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
 
     verify = add_command(subparsers, "verify", run_verify, "my_exercises", "report the problems of your own exercises")
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
@@ -43,9 +50,6 @@ def add_teaching_parsers(subparsers):
 
 
 def run_page(args):
-    from ..homework.course import opened
-    from ..homework.page.build import write_page
-
     with opened(args.course, args.exercises) as course:
         sizes = write_page(args.out, course, args.pyodide)
         number = len(course.points)
@@ -54,9 +58,6 @@ def run_page(args):
 
 
 def run_export(args):
-    from ..homework.course import OWN, opened
-    from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
-
     folder, wheel = Path(args.folder), args.wheel and Path(args.wheel)
     if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):
         raise ValueError(f"--wheel {wheel} must be a file NAME.whl, and goes with --for otter")
@@ -81,9 +82,7 @@ def run_export(args):
 
 
 def run_new(args):
-    from ..homework.new import write_new
-
-    path = write_new(args.name, args.folder)
+    path = new.write_new(args.name, args.folder)
     folder = quoted(args.folder)
     print(f"{path}: an exercise that works. Change it, then verify it:")
     print(f"  transformer-np homework verify {folder}")
@@ -93,10 +92,6 @@ def run_new(args):
 
 def run_verify(args):
     from ..grading.verify import problems
-    from ..homework import find
-    from ..homework.limit import TimeLimit
-    from ..homework.own import ExercisesError
-    from ..homework.path import exercises_in, own_exercises
 
     wrong = 0
     try:

@@ -1,3 +1,4 @@
+from ..tasks import runs
 from . import add_command
 
 
@@ -13,8 +14,6 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..tasks import runs
-
     if args.pretrained:
         runs.merge_as_pretrained(args.model, args.out)
     else:
