@@ -1,6 +1,7 @@
 import argparse
 import math
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
 from ..data import LECTURE_SENTENCE, english_portuguese
@@ -44,13 +45,10 @@ KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first tw
 
 def newest_run():
     """The newest translator or, if there is none, the newest GPT. The FileNotFoundError says how to train one."""
-    try:
-        return runs.newest_run(KINDS[0])
-    except FileNotFoundError as error:
-        try:
-            return runs.newest_run(KINDS[1])
-        except FileNotFoundError:
-            raise error from None
+    for kind in KINDS[:2]:
+        with suppress(FileNotFoundError):
+            return runs.newest_run(kind)
+    return runs.newest_run(KINDS[0])
 
 
 def run_page(args):
