@@ -86,8 +86,8 @@ def ours(*words):
 
 
 def _group(kind, path, own, theirs):
-    """Commands that learn from the same file: ours with each of these options, and PyTorch's script if theirs are given.
-    Of the path, only the end is in their names."""
+    """Commands that learn from the same file: ours with each of these options, and PyTorch's script with theirs, if any
+    are given. Of the path, only the end is in their names."""
     found = [ours(kind, FLAGS[kind], str(path), *options.split()) for options in own]
     for command in found:
         command.name = command.name.replace(shlex.quote(str(path)), shlex.quote(path.name))
