@@ -533,8 +533,8 @@ def test_the_command(capsys, tmp_path):
 
 @pytest.mark.parametrize(("cores", "fork", "expected"), [(4, True, 4), (64, True, 12), (4, False, 1)])
 def test_auto_is_one_worker_for_each_core_as_far_as_they_can_share_a_batch(monkeypatch, cores, fork, expected):
-    monkeypatch.setattr("transformer_np.commands.bench.cores", lambda: cores)
-    monkeypatch.setattr("transformer_np.commands.bench.can_fork", lambda: fork)
+    monkeypatch.setattr("transformer_np.support.processes.cores", lambda: cores)
+    monkeypatch.setattr("transformer_np.support.platform.can_fork", lambda: fork)
     assert bench._most_workers() == expected
     smallest = min(
         len(next(iter(vars(c.batches()[0]).values())))

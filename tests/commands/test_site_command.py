@@ -103,7 +103,7 @@ def test_notebook_02_and_checks_in_jupyterlite(browser, tmp_path, monkeypatch, c
     pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
     folder, python = tmp_path / "site", pyodide()
     with served(python) as (elsewhere, _), served(tmp_path) as (address, _):
-        monkeypatch.setattr("transformer_np.commands.site.address", lambda version: elsewhere)
+        monkeypatch.setattr("transformer_np.support.pyodide.address", lambda version: elsewhere)
         assert main(["site", "--out", str(folder), *(["--pyodide", str(python)] if copies else [])]) == 0
         assert any(file.suffix == ".wasm" for file in folder.rglob("*")) == copies
         browser.get(f"{address}site/notebooks/index.html?path=02_self_attention.ipynb")

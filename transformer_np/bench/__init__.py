@@ -4,6 +4,8 @@
 `child` inside), `profile` times the parts of one step. The work of the contestants is in `work` and, for PyTorch, in
 `torch_work`. `whole` runs whole training commands and PyTorch's script `torch_train`, and measures what is learned.
 `report` makes the tables.
+
+The command line loads this file, so it contains only names.
 """
 
 TRAINING = {  # training steps

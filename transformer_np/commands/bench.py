@@ -2,16 +2,8 @@ import argparse
 import json
 import shlex
 from importlib.util import find_spec
-from itertools import groupby
-from tempfile import TemporaryDirectory
 
-from ..bench import DEFAULT, TRAINING, WHAT, WHOLE, measure, report
-from ..bench import whole as commands
-from ..bench.configurations import LEAST_ROWS
-from ..bench.races import races
-from ..support.files import write_text
-from ..support.platform import can_fork, check_processes
-from ..support.processes import cores
+from ..bench import DEFAULT, TRAINING, WHAT, WHOLE
 from ..support.progress import note
 from . import add_command, add_quiet, check_writable, number_of_workers, positive_number, say
 
@@ -64,6 +56,10 @@ def run(args):
     for option in ("json", "into"):
         if getattr(args, option):
             check_writable(f"--{option}", getattr(args, option))
+    from ..bench import report
+    from ..support.files import write_text
+    from ..support.platform import check_processes
+
     check_processes("benchmarks need")
     machine, command = report.machine(), _typed(args)
     texts = [report.head(command, machine, args.against)]
@@ -99,6 +95,11 @@ def _typed(args):
 
 def _measured(args, what, whole):
     """Measure one group after the other  ->  for each the kind, the measurements and their tables"""
+    from tempfile import TemporaryDirectory
+
+    from ..bench import measure, report
+    from ..bench import whole as commands
+
     against_torch, rounds = args.against == "torch", args.rounds
     if args.profile:
         for name in dict.fromkeys(what):
@@ -121,12 +122,21 @@ def _measured(args, what, whole):
 
 def _races(args, what, against_torch):
     """The races of each group."""
+    from itertools import groupby
+
+    from ..bench.races import races
+    from ..support.processes import cores
+
     workers = _most_workers() if args.workers == "auto" else args.workers
     found = races(what, workers, against_torch, cores(), args.quick)
     return [list(group) for _, group in groupby(found, lambda race: race.group)]
 
 
 def _most_workers():
+    from ..bench.configurations import LEAST_ROWS
+    from ..support.platform import can_fork
+    from ..support.processes import cores
+
     return min(cores(), LEAST_ROWS) if can_fork() else 1
 
 

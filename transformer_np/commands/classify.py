@@ -1,6 +1,4 @@
 from ..support.checks import short
-from ..tasks import load_trained
-from ..tasks.pretrained_classes import PretrainedClassifier
 from . import Unseen, add_command, add_json, add_model, for_each_text, print_json, say_left_out
 
 
@@ -20,6 +18,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..tasks import load_trained
+    from ..tasks.pretrained_classes import PretrainedClassifier
+
     if args.pretrained is not None:
         classifier = PretrainedClassifier.load(args.pretrained)
     else:

@@ -1,9 +1,6 @@
-import multiprocessing
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 
-from ..bench import complexity
 from ..support.platform import check_processes
 from ..support.processes import thread_variables
 from ..support.progress import showing_progress
@@ -24,6 +21,7 @@ def run(args):
     for option, name in (("-o", args.out), ("--gradients", args.gradients)):
         if name is not None:
             check_picture(option, name)
+    from ..bench import complexity
 
     curves, gradients = _with_one_thread(_measure, args.quick, args.quiet), complexity.gradients()
     if args.json:
@@ -42,6 +40,8 @@ def run(args):
 
 
 def _print(curves, gradients):
+    from ..bench import complexity
+
     print("One forward and backward of the layer's core, without the projections of attention, in float32")
     print("on one thread; memory is the peak memory, without the inputs.\n")
     print(complexity.table(curves))
@@ -55,6 +55,8 @@ def _print(curves, gradients):
 
 
 def _as_json(curves, gradients):
+    from ..bench import complexity
+
     counted = complexity.counted()
     return {
         "curves": [{**asdict(curve), "exponent": curve.exponent, "agrees": curve.agrees} for curve in curves],
@@ -67,6 +69,8 @@ def _as_json(curves, gradients):
 
 def _measure(quick, quiet):
     """Measure in another process, which has not read the command line."""
+    from ..bench import complexity
+
     with showing_progress(not quiet):
         return complexity.measure(quick)
 
@@ -74,6 +78,9 @@ def _measure(quick, quiet):
 def _with_one_thread(function, *arguments):
     """Run the function in a process whose matrix products use one thread: from some size on, a second thread would join
     and bend the curves."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     check_processes("these measurements need")
     with thread_variables(1):
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -1,5 +1,3 @@
-from ..pretrained import SentenceEncoder, minilm_folder
-from ..pretrained.modules import normalize
 from . import add_command, add_json, print_json, say_left_out
 
 LONGEST = 60  # characters of a sentence that are shown
@@ -14,6 +12,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..pretrained import SentenceEncoder, minilm_folder
+    from ..pretrained.modules import normalize
+
     encoder = SentenceEncoder.load(args.model or minilm_folder())
     left_out = [encoder.read(sentence).left_out for sentence in args.text]
     for number, count in enumerate(left_out, 1):

@@ -1,5 +1,3 @@
-from .. import tasks
-from ..tasks import runs, trained
 from . import add_command, add_json, print_json
 
 
@@ -16,6 +14,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from .. import tasks
+    from ..tasks import runs, trained
+
     measured = [task.kind for task in tasks.all_tasks() if task.Result.evaluate is not trained.Trained.evaluate]
     folder = args.model or runs.newest_run(*measured)
     found = tasks.load_trained(folder, *tasks.TASKS).evaluate(args.file)

@@ -1,8 +1,3 @@
-from ..bench.accounting import measure, parts, table
-from ..layers.initial import blank
-from ..models import GPT, GPTConfig
-from ..pretrained import load_any
-from ..tasks.runs import load_layers
 from . import add_command, add_model, positive_number
 
 MOST = 5e11  # operations that are measured without being asked: some seconds
@@ -31,6 +26,8 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..bench.accounting import measure, parts, table
+
     model = _model(args)
     length = args.length or min(getattr(model.config, "max_len", 64), 1024)
     measured, operations = None, 3 * sum(part.forward for part in parts(model, length, args.batch_size))
@@ -42,9 +39,16 @@ def run(args):
 
 def _model(args):
     if args.pretrained is not None:
+        from ..pretrained import load_any
+
         return load_any(args.pretrained)
     if args.model is not None:
+        from ..tasks.runs import load_layers
+
         return load_layers(args.model)
+    from ..layers.initial import blank
+    from ..models import GPT, GPTConfig
+
     sizes = {"max_len": args.length or 64, "d_model": args.d_model, "num_heads": args.heads, "d_ff": args.d_ff}
     with blank():
         return GPT(GPTConfig(args.vocab_size, num_layers=args.layers, num_kv_heads=args.kv_heads, **sizes))

@@ -4,11 +4,6 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
-from ..data import LECTURE_SENTENCE, english_portuguese
-from ..inspection.explorer.finished import finished_page
-from ..inspection.explorer.live import LARGE, check_size, explore_live
-from ..models import Bert
-from ..models.layouts.weights import find_tensors
 from ..tasks import load_trained, runs
 from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say, say_words
 
@@ -53,6 +48,10 @@ def newest_run():
 
 def run_page(args):
     """The page with the model of a training run in it."""
+    from ..data import LECTURE_SENTENCE
+    from ..inspection.explorer.finished import finished_page
+    from ..inspection.explorer.live import explore_live
+
     try:
         folder = args.model or newest_run()
     except FileNotFoundError as error:
@@ -82,6 +81,11 @@ def run_page(args):
 
 def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
+    from ..data import LECTURE_SENTENCE, english_portuguese
+    from ..inspection.explorer.live import LARGE, check_size, explore_live
+    from ..models import Bert
+    from ..models.layouts.weights import find_tensors
+
     folder, text = pretrained_folder(args.pretrained, args.text)
     found = load_pretrained_text(folder)
     tensors = find_tensors(found.path)[1]

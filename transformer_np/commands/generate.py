@@ -1,6 +1,3 @@
-from ..support.checks import check_at_least
-from ..tasks import load_trained
-from ..tasks.pretrained_text import PretrainedTextGenerator
 from . import Unseen, add_command, add_json, add_model, print_json, say
 
 START = "\n"  # the default prompt: the beginning of a line
@@ -29,6 +26,10 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..support.checks import check_at_least
+    from ..tasks import load_trained
+    from ..tasks.pretrained_text import PretrainedTextGenerator
+
     check_at_least("--seed", args.seed, 0)
     if args.pretrained is not None:
         generator = PretrainedTextGenerator.load(args.pretrained, args.chat)

@@ -1,4 +1,3 @@
-from ..inspection.gradcheck import standard_checks
 from . import add_command
 
 
@@ -9,6 +8,8 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..inspection.gradcheck import standard_checks
+
     checks = standard_checks()
     unknown = [name for name in args.name if name not in checks]
     if unknown:

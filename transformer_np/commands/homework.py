@@ -1,15 +1,8 @@
-import inspect
 import re
 import textwrap
 from itertools import count
 from pathlib import Path
 
-from ..homework import find
-from ..homework.course import FILE as COURSE
-from ..homework.course import OWN, opened, released, text_of, written
-from ..homework.path import all_exercises, chapter_line, chapters, own_exercises, own_files, own_folder
-from ..homework.stubs import difficulty, stub_file, with_stub
-from ..support.files import check_is_file, write_text
 from . import COMMANDS, add_command, number_above_0, positive_number, quoted, seed, write_new
 from .homework_check import (
     FILE,
@@ -126,6 +119,9 @@ def _add_limit(parser):
 
 
 def run_start(args):
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import text_of
+
     if args.reset:
         return _reset(args)
     folder = Path(args.folder)
@@ -146,6 +142,10 @@ def run_start(args):
 
 def _reset(args):
     """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
+    from ..homework import find
+    from ..homework.stubs import with_stub
+    from ..support.files import check_is_file, write_text
+
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
     check_is_file(file)
     if file.suffix.lower() == ".ipynb":
@@ -170,6 +170,11 @@ def _aside(file, name, number):
 def _chosen(args, folder):
     """The names of the exercises to start with, and the {path: text} of all files: the stubs, and for a choice of
     exercises a course.toml with a copy of a teacher's own."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import OWN, opened, released, text_of, written
+    from ..homework.path import all_exercises, own_files, own_folder
+    from ..homework.stubs import stub_file
+
     with opened(args.course, args.exercises) as course:
         names = names_of(args.only, course)
         texts = {folder / FILE: stub_file([all_exercises()[name] for name in names])}
@@ -183,6 +188,10 @@ def _chosen(args, folder):
 
 
 def run_hint(args):
+    from ..homework import find
+    from ..homework.path import chapter_line, chapters
+    from ..homework.stubs import difficulty
+
     with course_of(args, found_file(args.file, required=args.level == 4)):
         exercise = find(args.name)
         repair = _repair(args, exercise) if args.level == 4 else ""
@@ -219,6 +228,9 @@ def _repair(args, exercise):
 
 
 def run_list(args):
+    from ..homework import all_exercises
+    from ..homework.course import opened
+    from ..homework.path import chapter_line, chapters
 
     with opened(None, args.exercises):
         for title, notebook, here in chapters(all_exercises().values()):
@@ -237,6 +249,11 @@ def _filled(text):
 
 
 def run_solution(args):
+    import inspect
+
+    from ..homework import find
+    from ..homework.path import own_exercises
+
     with course_of(args, found_file(args.file, required=False)):
         exercise, file = find(args.name), found_file(args.file)
         checks = checks_of(args, file)

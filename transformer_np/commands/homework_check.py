@@ -7,17 +7,6 @@ import time
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
-from ..homework import find, load, progress
-from ..homework.course import FILE as COURSE
-from ..homework.course import opened
-from ..homework.handin import may_answer, walk
-from ..homework.judging.words import wrapped
-from ..homework.limit import TimeLimit
-from ..homework.path import all_exercises, chapter_line, chapters, chosen, own_exercises
-from ..homework.record import is_right, note
-from ..homework.stubs import difficulty
-from ..homework.submission import Checks, LoadError
-from ..support.shadows import shadows
 from . import check_picture, quoted, say
 
 FILE = "homework.py"
@@ -59,6 +48,8 @@ def again(args):
 def hint_command(name, file, args=None):
     """The command that shows a hint. A teacher's exercise is found by the options, or beside the student's file: the
     command names it, unless `found_file` finds it."""
+    from ..homework.path import all_exercises, own_exercises
+
     command, found = f"transformer-np homework hint {name}", found_file(None, required=False)
     if name not in own_exercises() and name in all_exercises():
         return command
@@ -71,6 +62,12 @@ def hint_command(name, file, args=None):
 def checks_of(args, path):
     """The Checks of the answers in a file, or None with a message on stderr if it cannot be imported. ValueError if it
     contains no answer."""
+    from ..homework import load
+    from ..homework.limit import TimeLimit
+    from ..homework.path import all_exercises
+    from ..homework.submission import Checks, LoadError
+    from ..support.shadows import shadows
+
     if path in all_exercises() and not Path(path).exists():
         raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
@@ -95,6 +92,9 @@ def checks_of(args, path):
 def course_of(args, file):
     """Inside the block, the exercises of the course are found by name. Yields the Course: that of --course, or else
     that of the course.toml beside the student's file."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import opened
+
     path = args.course
     if path is None and file is not None:
         beside = (Path(file) if Path(file).is_dir() else Path(file).parent) / COURSE
@@ -107,6 +107,8 @@ def course_of(args, file):
 
 
 def run_check(args):
+    from ..homework import find
+
     with course_of(args, args.file) as course:
         name = find(args.name).name if args.name else None
         return _watch(args, course, name) if args.watch else _check(args, course, name)
@@ -133,6 +135,8 @@ def _watch(args, course, name):
 
 def _stamps(path):
     """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
+    from ..homework.handin import may_answer, walk
+
     path = Path(path)
     if not path.exists():
         return {}
@@ -168,6 +172,8 @@ def _check(args, course, name):
 
 
 def _check_all(args, course, checks):
+    from ..homework.path import chapter_line, chapters
+
     standings = []
     for title, _, exercises in chapters(course.exercises):
         lines = _List(chapter_line(title, ""), len(course.points) <= MOST_LISTED)
@@ -211,6 +217,8 @@ def _show_remarks(checks, names):
 
 def _note(file, standings):
     """Add the verdicts to the progress.json beside the file, if there is one. Returns its entries."""
+    from ..homework.record import note
+
     path = Path(file)
     verdicts = [standing.verdict for standing in standings]
     return note(verdicts, path if path.is_dir() else path.parent, where=FILE) or {}
@@ -249,6 +257,8 @@ class _List:
 
 def message(standing):
     """The verdict on an answer in wrapped lines."""
+    from ..homework.judging.words import wrapped
+
     return wrapped(standing.verdict.message)
 
 
@@ -279,6 +289,8 @@ def run_status(args):
         else:
             _show_status(args.file, course, checks)
         if args.out:
+            from ..homework import progress
+
             path = Path(args.file)
             progress(path if path.is_dir() else path.parent).savefig(args.out)
             say(f"picture: {args.out}")
@@ -286,6 +298,10 @@ def run_status(args):
 
 
 def _show_status(file, course, checks):
+    from ..homework.path import chapter_line, chapters
+    from ..homework.record import is_right
+    from ..homework.stubs import difficulty
+
     exercises = course.exercises
     width = max(len(exercise.name) for exercise in exercises)
     sections = max(len(exercise.section) for exercise in exercises)
@@ -363,6 +379,8 @@ def add_choice(parser):
 
 def names_of(only, course):
     """The names that the words of --only stand for, in the order of the path; without words, those of the course."""
+    from ..homework.path import all_exercises, chosen
+
     if not only:
         return list(course.points)
     words = [word for text in only for word in text.split(",") if word]

@@ -1,13 +1,14 @@
 import textwrap
 
-from ..homework.checking import TOO_LONG
-from ..homework.submission import library_instead
-from ..homework.training_run import TrainingCrash, train_both
 from . import check_picture, say
 from .homework_check import WIDTH, checks_of, message, state
 
 
 def run_training(args):
+    from ..homework.checking import TOO_LONG
+    from ..homework.submission import library_instead
+    from ..homework.training_run import TrainingCrash, train_both
+
     if args.what is None:
         raise ValueError(f"say what to run: transformer-np homework run {args.file} train")
     if args.out:

@@ -2,23 +2,16 @@
 
 from pathlib import Path
 
-from ..homework import find, new
-from ..homework.course import OWN, opened
-from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
-from ..homework.limit import TimeLimit
-from ..homework.own import ExercisesError
-from ..homework.page.build import write_page
-from ..homework.path import exercises_in, own_exercises
 from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
 from .homework_check import add_choice, counted, names_of
 
 
 def add_teaching_parsers(subparsers):
     summary = "write a file with a small exercise that works, for you to change"
-    own = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
-    own.add_argument("name", metavar="NAME", help="the function that students write")
+    new = add_command(subparsers, "new", run_new, "scaled --in my_exercises", summary)
+    new.add_argument("name", metavar="NAME", help="the function that students write")
     folder = "folder for the file; created if necessary"
-    own.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
+    new.add_argument("--in", dest="folder", required=True, metavar="DIR", help=folder)
 
     verify = add_command(subparsers, "verify", run_verify, "my_exercises", "report the problems of your own exercises")
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
@@ -50,6 +43,9 @@ def add_teaching_parsers(subparsers):
 
 
 def run_page(args):
+    from ..homework.course import opened
+    from ..homework.page.build import write_page
+
     with opened(args.course, args.exercises) as course:
         sizes = write_page(args.out, course, args.pyodide)
         number = len(course.points)
@@ -58,6 +54,9 @@ def run_page(args):
 
 
 def run_export(args):
+    from ..homework.course import OWN, opened
+    from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
+
     folder, wheel = Path(args.folder), args.wheel and Path(args.wheel)
     if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):
         raise ValueError(f"--wheel {wheel} must be a file NAME.whl, and goes with --for otter")
@@ -82,7 +81,9 @@ def run_export(args):
 
 
 def run_new(args):
-    path = new.write_new(args.name, args.folder)
+    from ..homework.new import write_new
+
+    path = write_new(args.name, args.folder)
     folder = quoted(args.folder)
     print(f"{path}: an exercise that works. Change it, then verify it:")
     print(f"  transformer-np homework verify {folder}")
@@ -92,6 +93,10 @@ def run_new(args):
 
 def run_verify(args):
     from ..grading.verify import problems
+    from ..homework import find
+    from ..homework.limit import TimeLimit
+    from ..homework.own import ExercisesError
+    from ..homework.path import exercises_in, own_exercises
 
     wrong = 0
     try:

@@ -2,19 +2,6 @@ import sys
 import time
 from pathlib import Path
 
-from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
-from ..lecture import (
-    exercises,
-    five_words,
-    format_examples,
-    format_exercises,
-    format_statements,
-    read_statements,
-    summary,
-    worked_examples,
-)
-from ..masks import causal_mask
-from ..tasks.translation import TranslationOptions, TranslationTask, Translator, format_steps
 from . import add_command, add_quiet
 
 LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator counts as trained
@@ -31,6 +18,16 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..lecture import (
+        exercises,
+        format_examples,
+        format_exercises,
+        format_statements,
+        read_statements,
+        summary,
+        worked_examples,
+    )
+
     started = time.perf_counter()
     examples, answers = worked_examples(), exercises()
     print(_heading("The worked examples"), format_examples(examples), sep="\n")
@@ -58,6 +55,10 @@ def run(args):
 def _train_and_draw(out, figures, progress):
     """The slow part. Returns whether the translator learned its language, and the lines of the summary."""
     from .. import plots
+    from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
+    from ..lecture import five_words
+    from ..masks import causal_mask
+    from ..tasks.translation import TranslationOptions, TranslationTask, Translator, format_steps
 
     figures.mkdir(parents=True, exist_ok=True)
     drawn = []

@@ -1,4 +1,3 @@
-from ..tasks import runs
 from . import add_command
 
 
@@ -14,6 +13,8 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..tasks import runs
+
     if args.pretrained:
         runs.merge_as_pretrained(args.model, args.out)
     else:

@@ -4,20 +4,9 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
-from importlib.metadata import files as files_of
 from pathlib import Path
-from pydoc_data import topics
 from tempfile import TemporaryDirectory
 
-from .. import __version__
-from ..homework.path import all_exercises
-from ..homework.record import EMPTY, FILE
-from ..homework.stubs import stub_file
-from ..notebooks import __file__ as notebooks
-from ..notebooks.in_a_browser import browser_copy
-from ..notebooks.texts import texts
-from ..support.platform import check_processes
-from ..support.pyodide import LOADER, address, copied, entry_of, installed_wheel, read_lock, wheel_of
 from . import add_command, add_pyodide, say_folder
 
 PACKAGES = ["numpy", "matplotlib", "ipython", "micropip", "ssl", "sqlite3", "jedi", "threadpoolctl", "safetensors"]
@@ -35,6 +24,8 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..support.platform import check_processes
+
     check_processes("JupyterLite needs")
     for module in ("jupyterlite_core", "jupyterlite_pyodide_kernel"):
         if importlib.util.find_spec(module) is None:
@@ -56,6 +47,12 @@ def run(args):
 
 def _make(folder, out, settings):
     """Build JupyterLite with the students' notebooks; returns their number."""
+    from ..homework.path import all_exercises
+    from ..homework.record import EMPTY, FILE
+    from ..homework.stubs import stub_file
+    from ..notebooks.in_a_browser import browser_copy
+    from ..notebooks.texts import texts
+
     contents = folder / "contents"
     contents.mkdir()
     for text in texts():
@@ -92,6 +89,8 @@ def _python(folder):
     The list of packages also has this package, the sliders and the kernel's own packages: a cell that imports one has
     the browser fetch it, and no cell installs anything.
     """
+    from ..support.pyodide import LOADER, copied, installed_wheel, read_lock
+
     kernel, version = _kernel()
     lock = read_lock(folder) if folder else {"packages": {}}
     known, wheels = lock["packages"], {"transformer-np": _own_wheel(), **kernel}
@@ -116,6 +115,8 @@ def _python(folder):
 
 def _entries(wheels, packages):
     """The entries of the list of packages for {name: (file, bytes)}. packages: of Pyodide, which ours need"""
+    from ..support.pyodide import entry_of
+
     needed = [*packages, "tqdm", HELP, *WIDGETS]
     depends = {"transformer-np": needed, "ipywidgets": ["comm", "ipython"], "pyodide-kernel": ["comm", "ipython"]}
     return {
@@ -126,6 +127,9 @@ def _entries(wheels, packages):
 
 def _loader(version, entries, is_new):
     """A loader that takes Pyodide from its own address when a notebook is opened, as bytes."""
+    from ..notebooks import __file__ as notebooks
+    from ..support.pyodide import LOADER, address
+
     home = address(version)
     text = Path(notebooks).with_name("loader.js").read_text("utf-8")
     constants = f"const PYODIDE = {json.dumps(home)};\nconst OURS = {json.dumps(entries)};\n"
@@ -140,7 +144,9 @@ def _loader(version, entries, is_new):
 
 def _kernel():
     """({name: (file, bytes)} of the wheels that JupyterLite's kernel brings, the Pyodide for which it was made)."""
-    wheels = [file for file in files_of(KERNEL_PACKAGE) if file.match("pypi/*.whl")]
+    from importlib.metadata import files
+
+    wheels = [file for file in files(KERNEL_PACKAGE) if file.match("pypi/*.whl")]
     found = sorted(Path(file.locate()) for file in wheels)
     newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
     version = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
@@ -148,12 +154,19 @@ def _kernel():
 
 
 def _help_of_python():
+    from pydoc_data import topics
+
+    from ..support.pyodide import wheel_of
+
     files = {"pydoc_data/__init__.py": b"", "pydoc_data/topics.py": Path(topics.__file__).read_bytes()}
     return wheel_of(files, "pydoc_data", "1.0.0")
 
 
 def _own_wheel():
     """This package as a wheel, without what a notebook in a browser cannot use."""
+    from .. import __version__
+    from ..support.pyodide import wheel_of
+
     root = Path(__file__).parents[1]
     files = {}
     for file in sorted(root.rglob("*")):

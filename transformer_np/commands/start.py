@@ -2,11 +2,6 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..homework import all_exercises
-from ..homework.record import EMPTY, FILE
-from ..homework.stubs import stub_file
-from ..notebooks.paths import path_notebooks
-from ..notebooks.texts import copy, number, students_cells, teachers_cells, texts
 from ..support.files import write_text
 from . import add_command, quoted
 
@@ -21,6 +16,12 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..homework import all_exercises
+    from ..homework.record import EMPTY, FILE
+    from ..homework.stubs import stub_file
+    from ..notebooks.paths import path_notebooks
+    from ..notebooks.texts import copy, number, students_cells, teachers_cells, texts
+
     folder, notebooks, exercises = Path(args.folder), texts(), all_exercises()
     _check_free(folder)
     if not notebooks:

@@ -1,5 +1,3 @@
-from ..tasks import load_trained
-from ..tasks.t5 import TextToText
 from . import Unseen, add_command, add_json, add_model, for_each_text, print_json, say
 
 
@@ -18,6 +16,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..tasks import load_trained
+    from ..tasks.t5 import TextToText
+
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     pretrained = args.pretrained

@@ -1,9 +1,7 @@
 from dataclasses import fields
 from typing import get_args
 
-from ..tasks import TASKS, runs, task_of
-from ..tasks.task import SAVE_SECONDS
-from ..training.mpi import MPITeam, launched_by_mpi
+from ..tasks import TASKS, task_of
 from . import add_command, add_quiet, number_above_0, number_of_workers, positive_number, quoted, say
 
 
@@ -21,6 +19,8 @@ def add_parser(subparsers, only=None):
 
 def _add_kind(kinds, kind, summary):
     """A sub-command with a flag for every option of the task."""
+    from ..tasks.task import SAVE_SECONDS
+
     task = task_of(kind)
     parser = add_command(kinds, kind, run, task.example, summary)
     parser.set_defaults(task=task)
@@ -67,6 +67,9 @@ def _add_kind(kinds, kind, summary):
 
 
 def run(args):
+    from ..tasks import runs
+    from ..training.mpi import MPITeam, launched_by_mpi
+
     workers = args.workers or (None if args.resume else "auto")
     if launched_by_mpi():
         workers = MPITeam()

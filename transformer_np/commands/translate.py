@@ -1,5 +1,3 @@
-from ..tasks import load_trained
-from ..tasks.translation import format_steps
 from . import Unseen, add_command, add_json, for_each_text, print_json, say
 
 
@@ -16,6 +14,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..tasks import load_trained
+    from ..tasks.translation import format_steps
+
     if args.show_steps and args.beam != 1:
         raise ValueError("--show-steps works only with greedy decoding: leave out --beam")
     if args.show_steps and args.json:

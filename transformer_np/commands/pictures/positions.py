@@ -1,9 +1,5 @@
 """`plot pe`, `wavelengths`, `bias`, `mask` and `saturation`: positions, masks, scores."""
 
-from ...masks import causal_mask, window_mask
-from ...models import T5
-from ...support.checks import check_at_least
-from ...tasks import load_trained
 from . import model, number, picture
 
 ENCODING = number("--length", "positions", 50), number("--d-model", "features", 64)
@@ -27,6 +23,9 @@ def draw_wavelengths(args, plots):
     model("folder of the run (default: the newest T5 below this folder)", "folder of a pretrained T5", minilm=False),
 )  # fmt: skip
 def draw_bias(args, plots):
+    from ...models import T5
+    from ...tasks import load_trained
+
     model = T5.from_pretrained(args.pretrained) if args.pretrained else load_trained(args.model, "t5").model
     return plots.relative_bias(model, args.longest)
 
@@ -36,6 +35,9 @@ def draw_bias(args, plots):
     number("--window", "also hide the keys more than N positions back", shown="none"),
 )  # fmt: skip
 def draw_mask(args, plots):
+    from ...masks import causal_mask, window_mask
+    from ...support.checks import check_at_least
+
     check_at_least("--length", args.length, 1)
     mask = causal_mask(args.length)
     return plots.mask(mask if args.window is None else mask | window_mask(args.length, args.window))

@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-from ...data import LECTURE_SENTENCE
-from ...support.checks import check_at_least
-from ...tasks import TASKS, load_trained, runs
-from ...training import History
 from .. import Unseen, add_vectors, given_vectors
 from . import flag, number, picture
 
@@ -15,6 +11,9 @@ from . import flag, number, picture
     flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
 def draw_loss(args, plots):
+    from ...tasks import TASKS, runs
+    from ...training import History
+
     folder = Path(args.folder or runs.newest_run(*TASKS))
     return plots.training_curve(History.load(folder / runs.CHECKPOINT))
 
@@ -26,6 +25,10 @@ def draw_loss(args, plots):
     number("--candidates", "words shown at each step", 5),
 )  # fmt: skip
 def draw_steps(args, plots):
+    from ...data import LECTURE_SENTENCE
+    from ...support.checks import check_at_least
+    from ...tasks import load_trained
+
     check_at_least("--candidates", args.candidates, 1)
     translator, text = load_trained(args.model, "translate"), LECTURE_SENTENCE if args.text is None else args.text
     Unseen(translator)(text)
@@ -38,6 +41,8 @@ def draw_steps(args, plots):
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
 )  # fmt: skip
 def draw_sampling(args, plots):
+    from ...tasks import load_trained
+
     generator = load_trained(args.model, "gpt")
     inputs = generator.inputs(args.text)
     Unseen(generator)(args.text)
@@ -53,6 +58,8 @@ def draw_sampling(args, plots):
     number("--count", "how many words to show when no WORD is given", 60), add_vectors,
 )  # fmt: skip
 def draw_words(args, plots):
+    from ...support.checks import check_at_least
+
     check_at_least("--near", args.near, 0)
     check_at_least("--count", args.count, 3)
     if args.near and not args.word:
