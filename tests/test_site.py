@@ -103,7 +103,7 @@ def test_every_function_of_the_reference_has_an_example(conf):
         things = {name: getattr(module, name) for name in conf.members(module)}
         without |= {name for name, thing in things.items() if inspect.isfunction(thing) and thing not in shown}
     # a decorator, what needs a trained model or files of others, and what takes a minute
-    needs_more = {"load_trained", "asked_for_masked", "merge_as_pretrained", "minilm_folder"}
+    needs_more = {"load_trained", "merge_as_pretrained", "minilm_folder"}
     assert without == needs_more | {"one_at_a_time", "measure"}
 
 

@@ -80,14 +80,22 @@ def _processor_seconds():
     return times.children_user + times.children_system if os.name == "posix" else None
 
 
-def ours(typed):
-    """The Command of a line such as "gpt --steps 400"."""
-    return Command(f"train {typed}", ["-m", "transformer_np", "train", *shlex.split(typed)])
+def ours(*words):
+    """The Command of a line such as "gpt --steps 400", in words."""
+    return Command(f"train {shlex.join(words)}", ["-m", "transformer_np", "train", *words])
 
 
-def _torch(kind, path, options):
-    script = str(Path(__file__).with_name("torch_train.py"))
-    return Command(f"PyTorch: {kind} {options}", ["-P", script, kind, FLAGS[kind], str(path), *options.split()])
+def _group(kind, path, own, theirs):
+    """Commands that learn from the same file: ours with each of these options, and PyTorch's script with theirs, if any
+    are given. Of the path, only the end is in their names."""
+    found = [ours(kind, FLAGS[kind], str(path), *options.split()) for options in own]
+    for command in found:
+        command.name = command.name.replace(shlex.quote(str(path)), shlex.quote(path.name))
+    if theirs is not None:
+        script = str(Path(__file__).with_name("torch_train.py"))
+        arguments = ["-P", script, kind, FLAGS[kind], str(path), *theirs.split()]
+        found.append(Command(f"PyTorch: {kind} {theirs}", arguments))
+    return found
 
 
 def groups(name, file, against_torch, folder):
@@ -96,8 +104,8 @@ def groups(name, file, against_torch, folder):
         for task in tasks.TASKS:
             path = Path(folder, f"{task}.tsv")
             path.write_text("".join(f"{a}\t{b}\n" for a, b in tasks.pairs(task)), encoding="utf-8", newline="\n")
-            found = [_renamed(ours(f"translate --pairs {path} --tokens char{tasks.OPTIONS.get(task, '')}"), path)]
-            yield found + ([_torch("translate", path, f"--chars --steps {tasks.TORCH_STEPS}")] if against_torch else [])
+            own, theirs = f"--tokens char{tasks.OPTIONS.get(task, '')}", f"--chars --steps {tasks.TORCH_STEPS}"
+            yield _group("translate", path, [own], theirs if against_torch else None)
         return
     kind, own, theirs = RACES[name]
     path = Path(file).absolute() if file else Path(folder, "data")
@@ -105,16 +113,7 @@ def groups(name, file, against_torch, folder):
         READ[kind](path)  # an error now rather than in a process
     else:
         path.write_text(built_in(kind), encoding="utf-8", newline="\n")
-    yield [
-        *(_renamed(ours(f"{kind} {FLAGS[kind]} {shlex.quote(str(path))} {options}"), path) for options in own),
-        *([_torch(kind, path, theirs)] if against_torch else []),
-    ]
-
-
-def _renamed(command, path):
-    """The command with only the end of a path in its name."""
-    command.name = command.name.replace(str(path), path.name)
-    return command
+    yield _group(kind, path, own, theirs if against_torch else None)
 
 
 def run(commands, rounds, note=lambda line: None):

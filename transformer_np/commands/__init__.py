@@ -160,18 +160,14 @@ def not_utf8(arguments):
 LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
 
 
-def given_texts(texts):
-    """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
+def _numbered(texts):
+    """Yield (number, text) of the texts of the command line or, if there are none, of the lines of standard input as
+    they arrive.
 
     Standard input is read as UTF-8, independent of the encoding of the terminal. A blank line is printed as a blank
-    line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
-    is not UTF-8.
+    line and not yielded, so that input and output stay aligned; so is a line that is too long, which is noted. Raises
+    ValueError with the line number for a byte that is not UTF-8.
     """
-    yield from (text for _, text in _numbered(texts))
-
-
-def _numbered(texts):
-    """Yield (number, text) of `given_texts`; a line that is too long is noted, and stands for a blank."""
     if wrong := not_utf8(texts):
         raise ValueError(wrong)
     if texts:
@@ -197,8 +193,8 @@ def _numbered(texts):
 
 
 def for_each_text(texts, use, as_json=False):
-    """Call `use(text)` for each of `given_texts`  ->  the exit code. If a text cannot be used, the others still are:
-    its error is noted on stderr with the number of the text, and a blank line stands for its result."""
+    """Call `use(text)` for each text of the command line or of standard input  ->  the exit code. If a text cannot be
+    used, the others still are: its error is noted on stderr with its number, and a blank line stands for its result."""
     code = 0
     for number, text in _numbered(texts):
         try:
@@ -227,26 +223,6 @@ def add_model(parser, of_run, pretrained, minilm=True):
     source.add_argument("--pretrained", metavar="DIR", help=text, **optional)
 
 
-def read_pretrained(args):
-    """The BERT or GPT that --pretrained names, the arguments that it reads the text with, and the tokens of the text.
-
-    Raises ValueError for a T5 and for a text without tokens.
-    """
-    from ..data import LECTURE_SENTENCE
-    from ..models import Bert
-    from ..pretrained.folder import inputs
-
-    folder, text = pretrained_folder(args.pretrained, args.text)
-    found = load_pretrained_text(folder)
-    encoded = found.read(LECTURE_SENTENCE if text is None else text)
-    if not encoded.ids:
-        raise ValueError("the text is empty: there are no tokens to attend to")
-    say_left_out(encoded.left_out)
-    batch = inputs(encoded)
-    batch = batch if isinstance(found.model, Bert) else {"ids": batch["ids"]}
-    return found.model, batch, [found.tokenizer.token(i) for i in encoded.ids]
-
-
 def pretrained_folder(folder, text):
     """The folder and the text of `--pretrained DIR TEXT`, where DIR may be left out and means the MiniLM."""
     from ..models.layouts.gguf import gguf_file
@@ -272,16 +248,16 @@ def load_pretrained_text(folder):
 class Unseen:
     """Notes on stderr about what of a text a model has not seen in training; with the first one, what it has seen.
 
-    trained: a tasks.trained.Trained;  tokenizer: that of its texts
+    trained: a tasks.trained.Trained
     """
 
-    def __init__(self, trained, tokenizer, quiet=False):
-        self.seen, self.tokenizer, self.quiet, self._said = trained.seen, tokenizer, quiet, False
+    def __init__(self, trained, quiet=False):
+        self.trained, self.seen, self.quiet, self._said = trained, trained.seen, quiet, False
 
     def __call__(self, text):
         """{"unknown": pieces that the tokenizer does not have, "unseen": other words that are in no training text}"""
-        text = self.seen.fold(text)
-        unknown = self.tokenizer.unknown(text)
+        text = self.seen.fold(self.trained.plain(text))
+        unknown = self.trained.reader.unknown(text)
         named = {word.lower() if self.seen.lowercase else word for word in unknown}
         found = {"unknown": unknown, "unseen": [word for word in self.seen.outside(text) if word not in named]}
         for pieces, what in zip(found.values(), ("the model does not know", "not in the training texts"), strict=True):

@@ -112,7 +112,7 @@ def _measured(args, what, whole):
         yield "races", outcomes, report.race_tables(outcomes)
     with TemporaryDirectory() as folder:
         chosen = [(name, list(commands.groups(name, args.text, against_torch, folder))) for name in whole]
-        chosen += [("train", [[commands.ours(line) for line in args.train]])] if args.train else []
+        chosen += [("train", [[commands.ours(*shlex.split(line)) for line in args.train]])] if args.train else []
         for name, groups in chosen:
             usual = 1 if args.quick else commands.ROUNDS_OF_TASKS if name == "tasks" else commands.ROUNDS
             for group in groups:

@@ -1,5 +1,5 @@
 from ..support.checks import short
-from . import Unseen, add_command, add_json, add_model, given_texts, print_json, say_left_out
+from . import Unseen, add_command, add_json, add_model, for_each_text, print_json, say_left_out
 
 
 def add_parser(subparsers):
@@ -36,16 +36,18 @@ def run(args):
         if len(texts) % 2:
             raise ValueError(f"--pair needs the texts two by two, got {len(texts)}")
         texts = ["\t".join(two) for two in zip(texts[::2], texts[1::2], strict=True)]
-    unseen = Unseen(classifier, classifier.tokenizer, quiet=args.json)
-    for text in given_texts(texts):
+    unseen = Unseen(classifier, quiet=args.json)
+
+    def use(text):
         found, lines, left_out = _found(classifier, text, args)
         new = unseen(text)
         if args.json:
             print_json({**found, **new, "tokens_left_out": left_out})
-            continue
-        say_left_out(left_out)
-        print(*lines, sep="\n", flush=True)
-    return 0
+        else:
+            say_left_out(left_out)
+            print(*lines, sep="\n", flush=True)
+
+    return for_each_text(texts, use, args.json)
 
 
 def _found(classifier, text, args):

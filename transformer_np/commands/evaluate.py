@@ -15,11 +15,11 @@ def add_parser(subparsers):
 
 def run(args):
     from .. import tasks
-    from ..tasks import runs
+    from ..tasks import runs, trained
 
-    kinds = [task.kind for task in tasks.all_tasks() if task.Result is not None]
-    folder = args.model or runs.newest_run(*kinds)
-    found = tasks.load_trained(folder, *kinds).evaluate(args.file)
+    measured = [task.kind for task in tasks.all_tasks() if task.Result.evaluate is not trained.Trained.evaluate]
+    folder = args.model or runs.newest_run(*measured)
+    found = tasks.load_trained(folder, *tasks.TASKS).evaluate(args.file)
     if args.json:
         print_json({"model": str(folder), "file": args.file, **found})
         return 0

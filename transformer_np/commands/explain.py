@@ -12,19 +12,16 @@ def add_parser(subparsers):
     )  # fmt: skip
     add = parser.add_argument
     for name, default, text in (
-        ("--layers", 4, "blocks of the GPT"),
-        ("--heads", 4, "attention heads"),
-        ("--d-model", 128, "features of a token"),
-        ("--vocab-size", 69, "tokens of the vocabulary"),
-        ("--batch-size", 1, "sequences in a batch"),
+        ("--layers", 4, "blocks of the GPT (default: 4)"),
+        ("--heads", 4, "attention heads (default: 4)"),
+        ("--d-model", 128, "features of a token (default: 128)"),
+        ("--vocab-size", 69, "tokens of the vocabulary (default: 69)"),
+        ("--batch-size", 1, "sequences in a batch (default: 1)"),
+        ("--d-ff", None, "features inside the feed-forward network (default: 4 * d_model)"),
+        ("--kv-heads", None, "heads of keys and values (default: as many as heads)"),
+        ("--length", None, "tokens of a sequence (default: the model's longest, or 64)"),
     ):
-        add(name, type=positive_number, default=default, metavar="N", help=f"{text} (default: {default})")
-    for name, text in (
-        ("--d-ff", "features inside the feed-forward network (default: 4 * d_model)"),
-        ("--kv-heads", "heads of keys and values (default: as many as heads)"),
-        ("--length", "tokens of a sequence (default: the model's longest, or 64)"),
-    ):
-        add(name, type=positive_number, metavar="N", help=text)
+        add(name, type=positive_number, default=default, metavar="N", help=text)
     add("--measure", action="store_true", help="measure large models too; small ones always are")
 
 

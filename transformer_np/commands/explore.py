@@ -1,6 +1,7 @@
 import argparse
 import math
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
 from ..tasks import load_trained, runs
@@ -39,13 +40,10 @@ KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first tw
 
 def newest_run():
     """The newest translator or, if there is none, the newest GPT. The FileNotFoundError says how to train one."""
-    try:
-        return runs.newest_run(KINDS[0])
-    except FileNotFoundError as error:
-        try:
-            return runs.newest_run(KINDS[1])
-        except FileNotFoundError:
-            raise error from None
+    for kind in KINDS[:2]:
+        with suppress(FileNotFoundError):
+            return runs.newest_run(kind)
+    return runs.newest_run(KINDS[0])
 
 
 def run_page(args):
@@ -64,20 +62,20 @@ def run_page(args):
     trained = load_trained(folder, *KINDS)
     task, examples = trained.task(), unseen_texts(trained.task(), folder)
     examples = examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES]  # evenly from all
-    if task.kind == "translate":
-        tokenizers = trained.src_tokenizer, trained.tgt_tokenizer
-        reader, begin = tokenizers[0], LECTURE_SENTENCE
-    else:
-        reader = tokenizers = trained.tokenizer
-        begin = next((each for each in examples if not reader.unknown(each)), next(iter(examples), None))
-    text = begin if args.text is None else args.text
+    reader, text = trained.reader, args.text
+    if text is None and task.kind == "translate":
+        text = LECTURE_SENTENCE
+    elif text is None:
+        text = next((each for each in examples if not reader.unknown(each)), next(iter(examples), None))
     if text is None:
         raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
     trained.encode(text)  # raises ValueError for a text that it cannot read
-    Unseen(trained, reader)(text)
+    Unseen(trained)(text)
+    tokenizers = reader
     if task.kind == "translate":
-        say_words(tokenizers[1].unknown(args.target or ""))
-    own = {"target": args.target, "seen": trained.seen, "labels": getattr(trained, "labels", None)}
+        tokenizers = reader, trained.writer
+        say_words(trained.writer.unknown(args.target or ""))
+    own = {"target": args.target, "seen": trained.seen, "labels": trained.labels}
     return explore_live(trained.model, tokenizers, text, examples, **own)
 
 

@@ -44,7 +44,7 @@ def run(args):
         asked |= generator.sampling
     given = [*args.text, *args.prompt]
     prompts = given or [START]
-    left_out, new, unseen = [], [], Unseen(generator, generator.tokenizer, quiet=args.json)
+    left_out, new, unseen = [], [], Unseen(generator, quiet=args.json)
     for prompt in prompts:
         try:
             length = len(generator.encode(prompt))  # reports a bad prompt before any text is generated

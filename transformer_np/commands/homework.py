@@ -14,8 +14,6 @@ from .homework_check import (
     course_of,
     found_file,
     hint_command,
-    limit_of,
-    load_submission,
     message,
     names_of,
     run_check,
@@ -178,7 +176,7 @@ def _chosen(args, folder):
     from ..homework.stubs import stub_file
 
     with opened(args.course, args.exercises) as course:
-        names = names_of(args.only) if args.only else list(course.points)
+        names = names_of(args.only, course)
         texts = {folder / FILE: stub_file([all_exercises()[name] for name in names])}
         own = own_files(names)
         if own_folder() != (folder / OWN).resolve():
@@ -213,11 +211,10 @@ def run_hint(args):
 
 def _repair(args, exercise):
     """The last level of a hint: a line of the student's code after the edit that makes it right."""
-    file = found_file(args.file)
-    submission = load_submission(file, limit_of(args))
-    if submission is None:
+    checks = checks_of(args, found_file(args.file))
+    if checks is None:
         return "Your file cannot be read, so there is no hint on your own code."
-    standing = checks_of(args, submission).of(exercise.name)
+    standing = checks.of(exercise.name)
     verdict = standing.verdict
     if verdict.passed:
         return "Your own code\n  It is right."
@@ -259,10 +256,10 @@ def run_solution(args):
 
     with course_of(args, found_file(args.file, required=False)):
         exercise, file = find(args.name), found_file(args.file)
-        submission = load_submission(file, limit_of(args))
-        if submission is None:
+        checks = checks_of(args, file)
+        if checks is None:
             return 1
-        standing = checks_of(args, submission).of(exercise.name)
+        standing = checks.of(exercise.name)
         if not standing.passed:
             print(message(standing))
             print(f"The library's code is shown once {exercise.name} in {file} is right.")

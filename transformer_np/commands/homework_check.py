@@ -1,12 +1,13 @@
 """`check` and `status`, and the parts that all actions on a student's file share."""
 
+import json
 import sys
 import textwrap
 import time
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
-from . import check_picture, quoted
+from . import check_picture, quoted, say
 
 FILE = "homework.py"
 PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
@@ -58,26 +59,29 @@ def hint_command(name, file, args=None):
     return command + options
 
 
-def load_submission(path, limit):
-    """The submission in a file, or None with a message on stderr if it cannot be imported. ValueError if it contains no
-    answer."""
+def checks_of(args, path):
+    """The Checks of the answers in a file, or None with a message on stderr if it cannot be imported. ValueError if it
+    contains no answer."""
     from ..homework import load
+    from ..homework.limit import TimeLimit
     from ..homework.path import all_exercises
-    from ..homework.submission import LoadError
+    from ..homework.submission import Checks, LoadError
     from ..support.shadows import shadows
 
     if path in all_exercises() and not Path(path).exists():
         raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
-        print(shadow, file=sys.stderr)
-    submission = load(path, limit.seconds, strict=False)
+        say(shadow)
+    limit = TimeLimit(args.time_limit, ends_process=True)
+    with redirect_stdout(sys.stderr) if getattr(args, "json", False) else nullcontext():  # the file's own output
+        submission = load(path, limit.seconds, strict=False)
     for file, crash in submission.crashes.items():
-        print(LoadError(Path(path) / file if Path(path).is_dir() else path, crash), file=sys.stderr)
+        say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
     if submission.definitions:
-        return submission
+        return Checks(submission, getattr(args, "seed", None), limit)
     if submission.crashes:
         for remark in submission.survey.elsewhere.values():
-            print(f"! {remark}", file=sys.stderr)
+            say(f"! {remark}")
         return None
     some = next(iter(submission.imported.items()), None)
     why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
@@ -101,41 +105,27 @@ def course_of(args, file):
         yield course
 
 
-def checks_of(args, submission):
-    from ..homework.submission import Checks
-
-    return Checks(submission, getattr(args, "seed", None), limit_of(args))
-
-
-def limit_of(args):
-    from ..homework.limit import TimeLimit
-
-    return TimeLimit(args.time_limit, ends_process=True)
-
-
 # --- check -----------------------------------------------------------------------------------------------------------
 
 
 def run_check(args):
-    with course_of(args, args.file) as course:
-        return _check(args, course)
-
-
-def _check(args, course):
     from ..homework import find
 
-    name = find(args.name).name if args.name else None
-    if not args.watch:
-        return _check_once(args, course, name)
+    with course_of(args, args.file) as course:
+        name = find(args.name).name if args.name else None
+        return _watch(args, course, name) if args.watch else _check(args, course, name)
+
+
+def _watch(args, course, name):
     try:
         while True:
             seen = _stamps(args.file)
             try:
-                _check_once(args, course, name)
+                _check(args, course, name)
             except (OSError, ValueError) as error:
                 if not seen:  # nothing to watch: the file never existed
                     raise
-                print(f"transformer-np: {error}", file=sys.stderr)
+                say(f"transformer-np: {error}")
             print("\nWaiting for the next save. Stop with Ctrl-C.", flush=True)
             while _stamps(args.file) in (seen, {}):
                 time.sleep(POLL)
@@ -163,12 +153,10 @@ def _stamps(path):
     return stamps
 
 
-def _check_once(args, course, name):
-    with redirect_stdout(sys.stderr) if args.json else nullcontext():  # the file's own output
-        submission = load_submission(args.file, limit_of(args))
-    if submission is None:
+def _check(args, course, name):
+    checks = checks_of(args, args.file)
+    if checks is None:
         return 1
-    checks = checks_of(args, submission)
     if args.json:
         return _print_json(args, course, checks, [name] if name else course.points)
     if name:
@@ -182,10 +170,10 @@ def _check_once(args, course, name):
             file = "" if str(args.file) == FILE else f" --file {quoted(args.file)}"
             print(f"  compare it with the library's code: transformer-np homework solution {name}{file}")
         return 0 if standing.passed else 1
-    return _check_all(args, course, submission, checks)
+    return _check_all(args, course, checks)
 
 
-def _check_all(args, course, submission, checks):
+def _check_all(args, course, checks):
     from ..homework.path import chapter_line, chapters
 
     standings = []
@@ -213,9 +201,9 @@ def _check_all(args, course, submission, checks):
     following = next((standing for standing in standings if standing.not_started), None)
     if following and not failed:
         name = following.exercise.name
-        if name in submission.imported:
+        if name in checks.submission.imported:
             print(message(following))
-        where = "".join(f", {submission.place(one)}" for one in following.definitions[:1])
+        where = "".join(f", {checks.submission.place(one)}" for one in following.definitions[:1])
         print(f"Next: {name}{where}    ({hint_command(name, args.file, args)})")
     return 0 if right == len(standings) else 1
 
@@ -297,11 +285,9 @@ def run_status(args):
     if args.out:
         check_picture("--out", args.out)
     with course_of(args, args.file) as course:
-        with redirect_stdout(sys.stderr) if args.json else nullcontext():
-            submission = load_submission(args.file, limit_of(args))
-        if submission is None:
+        checks = checks_of(args, args.file)
+        if checks is None:
             return 1
-        checks = checks_of(args, submission)
         if args.json:
             _print_json(args, course, checks, course.points)
         else:
@@ -311,7 +297,7 @@ def run_status(args):
 
             path = Path(args.file)
             progress(path if path.is_dir() else path.parent).savefig(args.out)
-            print(f"picture: {args.out}", file=sys.stderr)
+            say(f"picture: {args.out}")
         return 0
 
 
@@ -352,8 +338,6 @@ def _show_status(file, course, checks):
 
 def _print_json(args, course, checks, names):
     """Print the verdicts as JSON; returns the exit code."""
-    import json
-
     from ..grading.formats import verdict_as_dict
 
     with redirect_stdout(sys.stderr):  # the answers' own output
@@ -397,10 +381,12 @@ def add_choice(parser):
     which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
 
 
-def names_of(only):
-    """The names that the words of --only stand for, in the order of the path."""
+def names_of(only, course):
+    """The names that the words of --only stand for, in the order of the path; without words, those of the course."""
     from ..homework.path import all_exercises, chosen
 
+    if not only:
+        return list(course.points)
     words = [word for text in only for word in text.split(",") if word]
     wanted = {exercise.name for word in words for exercise in chosen(word)}
     if not wanted:

@@ -1,8 +1,7 @@
-import sys
 import textwrap
 
-from . import check_picture
-from .homework_check import WIDTH, checks_of, limit_of, load_submission, message, state
+from . import check_picture, say
+from .homework_check import WIDTH, checks_of, message, state
 
 
 def run_training(args):
@@ -14,17 +13,16 @@ def run_training(args):
         raise ValueError(f"say what to run: transformer-np homework run {args.file} train")
     if args.out:
         check_picture("-o", args.out)
-    limit = limit_of(args)
-    submission = load_submission(args.file, limit)
-    if submission is None:
+    checks = checks_of(args, args.file)
+    if checks is None:
         return 1
-    checks = checks_of(args, submission)
+    submission = checks.submission
     standings = [checks.of(name) for name in submission.answers]
     if all(standing.not_started for standing in standings):
         raise ValueError(f"{args.file}: no answer is started, so there is nothing to train with")
     endless = next((standing for standing in standings if standing.verdict.misconception == TOO_LONG), None)
     if endless:
-        print(f"{message(endless)}\nThe training run was not started: it would not end either.", file=sys.stderr)
+        say(f"{message(endless)}\nThe training run was not started: it would not end either.")
         return 1
     for standing in standings:
         if standing.failed:
@@ -44,11 +42,11 @@ def run_training(args):
     missing = [standing.exercise.name for standing in standings if standing.not_started]
     try:
         with library_instead(submission, missing):
-            curves = train_both(submission, args.steps, every, report=report, in_both=in_both, limit=limit)
+            curves = train_both(submission, args.steps, every, report=report, in_both=in_both, limit=checks.limit)
     except TrainingCrash as crash:
-        print(crash, file=sys.stderr)
+        say(crash)
         if wrong := [standing.exercise.name for standing in standings if standing.failed]:
-            print(f"Not right yet: {', '.join(wrong)}.", file=sys.stderr)
+            say(f"Not right yet: {', '.join(wrong)}.")
         return 1
     print()
     _show_outcome(curves)

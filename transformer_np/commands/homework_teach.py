@@ -61,7 +61,7 @@ def run_export(args):
     if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):
         raise ValueError(f"--wheel {wheel} must be a file NAME.whl, and goes with --for otter")
     with opened(args.course) as course:
-        names = names_of(args.only) if args.only else list(course.points)
+        names = names_of(args.only, course)
         texts = {folder / path: text for path, text in exported(course, names, args.grader, wheel).items()}
     write_new(texts)
     print(f"{folder / NOTEBOOK}: {counted(len(names))}.")

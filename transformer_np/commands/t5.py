@@ -16,7 +16,6 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..data.spans import SENTINEL
     from ..tasks import load_trained
     from ..tasks.t5 import TextToText
 
@@ -26,10 +25,10 @@ def run(args):
     answers = TextToText.from_pretrained(pretrained) if pretrained else load_trained(args.model, "t5")
     if answers.not_applied:
         say(f"not applied here, from generation_config.json: {', '.join(answers.not_applied)}")
-    unseen = Unseen(answers, answers.tokenizer.tokenizer, quiet=args.json)
+    unseen = Unseen(answers, quiet=args.json)
 
     def use(text):
-        new = unseen(SENTINEL.sub(" ", text))
+        new = unseen(text)
         length, known = answers.encode(text).shape[1], answers.knows(text)
         if not known and not args.json:
             learned = ", ".join(answers.learned)

@@ -24,7 +24,7 @@ def run(args):
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = load_trained(args.model, "translate")
-    unseen = Unseen(translator, translator.src_tokenizer, quiet=args.json)
+    unseen = Unseen(translator, quiet=args.json)
 
     def use(sentence):
         new = unseen(sentence)

@@ -84,10 +84,9 @@ def _jacobian_norm(weights):
 
     Entries are y (1 − y) on the diagonal and −yᵢ yⱼ elsewhere. 1 − y is the sum of the other weights, which avoids
     cancellation near saturation."""
-    others = np.stack([np.delete(weights, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)  # 1 − y
-    squares = weights**2
-    beside = np.stack([np.delete(squares, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)
-    return np.sqrt((squares * (others**2 + beside)).sum(-1))
+    off_diagonal = 1 - np.eye(weights.shape[-1])
+    others, beside = weights @ off_diagonal, weights**2 @ off_diagonal  # 1 − y, and its squares
+    return np.sqrt((weights**2 * (others**2 + beside)).sum(-1))
 
 
 # --- decoding steps ---------------------------------------------------------------------------------------------------

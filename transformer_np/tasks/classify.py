@@ -136,6 +136,9 @@ class Classifier(Trained):
         """The ids of one text between [CLS] and [SEP], or of a pair; as `read`."""
         return self.read(text, second).ids
 
+    def inputs(self, text):
+        return tuple(inputs(self.read(text)).values())
+
     def left_out(self, text, second=None):
         """The number of tokens that are cut off, because the model reads at most max_len."""
         return self.read(text, second).left_out

@@ -5,11 +5,13 @@ from functools import partial
 
 from .. import data
 from ..models import Bert, BertConfig
+from ..pretrained import PretrainedFolder
+from ..pretrained.folder import inputs
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
-from . import runs
 from .options import TaskOptions, falling_cosine, optimizer_of, sizes
 from .task import Setup, Task, vocabulary
+from .trained import Trained
 
 # the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
@@ -38,12 +40,60 @@ class MLMOptions(TaskOptions):
     seed: int = flag.seed("parameters, split, batches, masks and dropout")
 
 
+class MaskedWords(Trained):
+    """A trained BERT with its tokenizer: finds the words that [MASK] stands for.
+
+    words = MaskedWords.load("runs/mlm-1")
+    words.model.mlm_logits(*words.inputs("the [MASK] is dull"))           # (1, S, V)
+    """
+
+    seen = data.Seen(spaces=None)
+
+    def __init__(self, model, tokenizer, max_len=None):
+        self.model, self.tokenizer, self.max_len = model, tokenizer, max_len or model.config.max_len
+        self.mask = len(tokenizer) - 1  # of `data.with_mask`
+
+    @classmethod
+    def _made(cls, model, tokenizers, options, facts):
+        return cls(model, *tokenizers.values(), options.max_len)
+
+    def encode(self, text):
+        """The ids of a text with [MASK] between those of [CLS] and [SEP]; what is too long is cut off."""
+        ids = [i for part in text.split("[MASK]") for i in (self.mask, *self.tokenizer.encode(part))][1:]
+        return data.as_encoder_input(ids, self.max_len)
+
+    def plain(self, text):
+        return text.replace("[MASK]", " ")
+
+
+class PretrainedMaskedWords(MaskedWords):
+    """The same with a pretrained BERT, whose own tokenizer knows [MASK]."""
+
+    @classmethod
+    def load(cls, folder):
+        """From a folder with a tokenizer.json; ValueError if its model does not predict masked words."""
+        found = PretrainedFolder(folder)
+        model = found.model_for(Bert, "which has no masked words; a BERT has some")
+        if model.mlm_head is None:
+            raise ValueError(f"{found.path} holds a BERT that has no logits of words or of classes of a text")
+        words = cls(model, found.tokenizer)
+        words.mask = next(iter(found.tokenizer.encode("[MASK]", special=False)), None)
+        words.read = found.read
+        return words
+
+    def inputs(self, text):
+        return tuple(inputs(self.read(text)).values())
+
+    def left_out(self, text):
+        return self.read(text).left_out
+
+
 class MLMTask(Task):
     """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1)."""
 
     kind = "mlm"
     example = "--text play.txt --out runs/words"
-    Options = MLMOptions
+    Options, Result = MLMOptions, MaskedWords
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
@@ -89,20 +139,6 @@ class MLMTask(Task):
 def config(options, vocab_size):
     """The BertConfig of the encoder that the options describe."""
     return BertConfig(vocab_size, max_len=options.max_len, **sizes(options))
-
-
-def asked_for_masked(folder):
-    """The id of <mask> in a run, its model and tokenizer, and the function from a text with [MASK] to the model's
-    arguments; the tokenizer gives the id for no text."""
-    _, options, tokenizers = MLMTask().read(folder)
-    tokenizer = tokenizers["tokenizer"]
-    mask = len(tokenizer) - 1
-
-    def read(text):
-        ids = [i for part in text.split("[MASK]") for i in (mask, *tokenizer.encode(part))][1:]
-        return [data.as_encoder_input(ids, options.max_len)]
-
-    return mask, runs.load_run_model(folder, tokenizers), tokenizer, read
 
 
 def _pieces(text, tokenizer, max_len):

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import data
 from ..data.large import parts
+from ..data.spans import SENTINEL
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
@@ -129,6 +130,13 @@ class TextToText(Trained):
         answers.longest = found.settings.get("n_positions")
         answers.pretrained, answers.not_applied, answers.seen = True, found.not_applied, data.Seen(spaces=None)
         return answers
+
+    @property
+    def reader(self):
+        return self.tokenizer.tokenizer
+
+    def plain(self, text):
+        return SENTINEL.sub(" ", text)
 
     @property
     def _writer(self):

@@ -91,8 +91,7 @@ class Task:
     changeable = ("steps",)
 
     def __init_subclass__(cls):
-        if cls.Result is not None:
-            cls.Result.task = cls
+        cls.Result.task = cls
 
     def load(self, options):
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""

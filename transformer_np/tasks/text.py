@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
 
+import numpy as np
+
 from .. import data
 from ..data.large import encode_text, parts
 from ..decoding import Excluding, generate_steps
@@ -114,6 +116,10 @@ class TextGenerator(Trained):
         if unknown:
             raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, unknown))}")
         return self.tokenizer.encode(prompt)
+
+    def inputs(self, prompt):
+        """The ids of the end of a prompt that the model sees, in a tuple; see `Trained.inputs`."""
+        return (np.array([self.encode(prompt)[-self.context :]]),)
 
     def generate(self, prompt, max_new_tokens=500, temperature=1.0, top_k=None, top_p=None, rng=None, stop=None):
         """The prompt and its continuation: max_new_tokens tokens, or fewer if `stop` occurs.

@@ -3,6 +3,8 @@
 from math import exp
 from pathlib import Path
 
+import numpy as np
+
 from ..data import PAD, Seen, pad_batch
 from . import runs
 
@@ -12,9 +14,32 @@ class Trained:
 
     task: the Task, which sets this attribute of its `Result`
     seen: the data.Seen of its training texts
+    reader, writer: the tokenizers of the texts that it reads and of those that it writes
+    labels: the names of the classes of a text, if it has such
+    mask: the id of a hidden token, if it has one
     """
 
-    task, seen = None, Seen()
+    task, seen, labels, mask = None, Seen(), None, None
+
+    @property
+    def reader(self):
+        return self.tokenizer
+
+    @property
+    def writer(self):
+        return self.reader
+
+    def inputs(self, text):
+        """The arguments of the model for a text; of an encoder–decoder those of its encoder."""
+        return (np.atleast_2d(self.encode(text)),)
+
+    def left_out(self, text):
+        """The number of tokens of a text that the model does not read, because it is too long."""
+        return 0
+
+    def plain(self, text):
+        """The text without the signs for what is hidden in it."""
+        return text
 
     @classmethod
     def of(cls, run):

@@ -88,6 +88,14 @@ class Translator(Trained):
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
 
+    @property
+    def reader(self):
+        return self.src_tokenizer
+
+    @property
+    def writer(self):
+        return self.tgt_tokenizer
+
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         translator = super()._made(model, tokenizers, options, facts)

@@ -1,6 +1,6 @@
 """`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
 
-from .. import Unseen, read_pretrained
+from .. import Unseen, load_pretrained_text, pretrained_folder, say_left_out
 from . import flag, model, number, pick, picture
 
 ATTENTION = (
@@ -65,25 +65,39 @@ def attention_weights(args, plots):
     from ...tasks import load_trained
 
     if args.pretrained is None:
-        trained = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
-        sentence = LECTURE_SENTENCE if args.text is None else args.text
-        reads = trained.src_tokenizer if trained.task.kind == "translate" else trained.tokenizer
+        found = load_trained(args.model, "translate", "gpt", "classify", newest=["translate"])
+        text, tokenizer = LECTURE_SENTENCE if args.text is None else args.text, found.reader
         try:
-            ids = trained.encode(sentence)
+            inputs = found.inputs(text)
         except ValueError as error:
-            raise error if args.text is not None else ValueError(f"pass a TEXT, not {sentence!r}: {error}") from None
-        Unseen(trained, reads)(sentence)
-        if trained.task.kind == "translate":
-            return plots.translator_attention(trained, sentence, args.kind or "cross")
-        model, batch = trained.model, {"ids": np.array([ids])}
-        words = [trained.tokenizer.token(i) for i in batch["ids"][0]]
+            raise error if args.text is not None else ValueError(f"pass a TEXT, not {text!r}: {error}") from None
+        Unseen(found)(text)
+        if found.task.kind == "translate":
+            return plots.translator_attention(found, text, args.kind or "cross")
     else:
-        model, batch, words = read_pretrained(args)
+        folder, text = pretrained_folder(args.pretrained, args.text)
+        found = load_pretrained_text(folder)
+        inputs, tokenizer = _read(found, LECTURE_SENTENCE if text is None else text), found.tokenizer
+    model = found.model
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")
-    model(**batch)
+    model(*inputs)
+    words = [tokenizer.token(i) for i in inputs[0][0]]
     return np.stack([block.attention.weights[0] for block in model.blocks]), words, words  # (L, H, T, T)
+
+
+def _read(found, text):
+    """The arguments of the model of a PretrainedFolder for a text."""
+    from ...models import Bert
+    from ...pretrained.folder import inputs
+
+    encoded = found.read(text)
+    if not encoded.ids:
+        raise ValueError("the text is empty: there are no tokens to attend to")
+    say_left_out(encoded.left_out)
+    arguments = tuple(inputs(encoded).values())
+    return arguments if isinstance(found.model, Bert) else arguments[:1]
 
 
 def _chosen(weights, layer, head):

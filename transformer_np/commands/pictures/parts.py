@@ -1,8 +1,5 @@
 """`plot contributions` and `attribution`: which heads and feed-forward networks wrote a word."""
 
-from functools import partial
-from operator import attrgetter
-
 from .. import Unseen, quoted, say_left_out, say_words
 from . import flag, model, picture
 
@@ -65,22 +62,22 @@ class _Question:
     """
 
     def __init__(self, args):
+        from ...models import Bert
         from ...support.checks import short
 
-        self._answer, self._labels, self._mask, self.text, self.position = None, None, None, short(args.text), -1
-        self._tell_unseen = lambda text: None  # of a pretrained model no training texts are known
-        found = self._run(args) if args.pretrained is None else self._pretrained(args)
-        self.model, self._tokenizer, self._read = found
+        self._found = found = _run(args.model) if args.pretrained is None else _pretrained(args.pretrained)
+        self.model, self.text, self.position = found.model, short(args.text), -1
+        self._answer = [self.model.config.bos_id] if hasattr(self.model, "decode") else None
         if args.after is not None:
             if self._answer is None:
                 raise ValueError("--after is the beginning of an answer: only a translator or a T5 writes one")
             self.text += f" → {short(args.after)}"
-            self._answer = [*self._answer, *self._plain(args.after)]
-            say_words(self._tokenizer.unknown(args.after))
-        inputs = self.inputs(args.text)
+            self._answer += self._ids(args.after)
+            say_words(found.writer.unknown(args.after))
+        inputs, unseen = self.inputs(args.text), Unseen(found)
         for text in filter(None, (args.text, getattr(args, "patch", None))):
-            self._tell_unseen(text)
-        if self._asks_for_masked:
+            unseen(text)
+        if isinstance(self.model, Bert) and found.labels is None:
             self.position = self._masked(inputs[0][0], args.text)
         first = self._best(inputs) if args.target is None else self._id("--target", args.target)
         self.target, self.quantity = first, f"logit of {self._name(first)}"
@@ -88,62 +85,8 @@ class _Question:
             self.target = first, self._id("--other", args.other)
             self.quantity += f" − {self._name(self.target[1])}"
 
-    def _run(self, args):
-        """The model, the tokenizer of its words, the function that reads a text."""
-        from ...data import BOS
-        from ...tasks import load_trained, mlm, runs
-
-        kinds = "gpt", "translate", "t5", "classify"
-        if args.model and runs.read_run(args.model, *kinds, "mlm")["kind"] == "mlm":
-            self._mask, *found = mlm.asked_for_masked(args.model)
-            self._tell_unseen = lambda text: say_words(found[1].unknown(text.replace("[MASK]", " ")))
-            return found
-        run = load_trained(args.model, *kinds, newest=["gpt"])
-        reads = {"translate": "src_tokenizer", "t5": "tokenizer.tokenizer"}.get(run.task.kind, "tokenizer")
-        self._tell_unseen = Unseen(run, attrgetter(reads)(run))
-        if run.task.kind == "translate":
-            self._answer = [BOS]
-            return run.model, run.tgt_tokenizer, run.encode
-        if run.task.kind == "t5":
-            return self._answering(run)
-        if run.task.kind == "classify":
-            return self._classifying(run)
-        return run.model, run.tokenizer, lambda words: [run.encode(words)[-run.context :]]
-
-    def _pretrained(self, args):
-        from ...models import T5, Bert
-        from ...models.decoder_only import DecoderOnly
-        from ...pretrained import PretrainedFolder
-        from ...tasks import pretrained_classes, t5
-
-        found = PretrainedFolder(args.pretrained)
-        model = found.model_for((DecoderOnly, Bert, T5), "and this command needs a GPT, a Llama, a BERT or a T5")
-        if isinstance(model, T5):
-            return self._answering(t5.TextToText.from_pretrained(found.path))
-        if isinstance(model, Bert):
-            if model.classifier is not None:
-                return self._classifying(pretrained_classes.PretrainedClassifier.load(found.path))
-            if model.mlm_head is None:
-                raise ValueError(f"{found.path} holds a BERT that has no logits of words or of classes of a text")
-        return model, found.tokenizer, partial(_ids, found)
-
-    def _answering(self, answers):
-        self._answer = [answers.model.config.bos_id]
-        return answers.model, answers.tokenizer.tokenizer, answers.encode
-
-    def _classifying(self, classifier):
-        self._labels = classifier.labels
-        return classifier.model, classifier.tokenizer, lambda words: _all(classifier.read(words))
-
-    @property
-    def _asks_for_masked(self):
-        from ...models import Bert
-
-        return isinstance(self.model, Bert) and self._labels is None
-
     def _masked(self, ids, text):
-        (mask,) = self._plain("[MASK]")[:1] or [-1] if self._mask is None else [self._mask]
-        places = [i for i, one in enumerate(ids) if one == mask]
+        places = [i for i, one in enumerate(ids) if one == self._found.mask]
         if len(places) != 1:
             raise ValueError(f"{text!r} must have one [MASK], whose logits are split: it has {len(places)}")
         return places[0]
@@ -153,29 +96,33 @@ class _Question:
 
         with self.model.evaluating():
             logits = logits_of(self.model, inputs)[0]
-        return int((logits if self._labels is not None else logits[self.position]).argmax())
+        return int((logits if self._found.labels is not None else logits[self.position]).argmax())
 
-    def inputs(self, words):
+    def inputs(self, text):
         """The arguments of the model's forward for a text."""
         import numpy as np
 
-        arrays = tuple(np.atleast_2d(array) for array in self._read(words))
-        return arrays if self._answer is None else (np.atleast_2d(arrays[0]), np.array([self._answer]))
+        read = self._found.inputs(text)
+        say_left_out(self._found.left_out(text))
+        return read if self._answer is None else (*read, np.array([self._answer]))
 
-    def _plain(self, word):
+    def _ids(self, word):
+        """The ids of a word of the model's output, without special tokens."""
         from ...pretrained import PretrainedTokenizer
 
-        special = {"special": False} if isinstance(self._tokenizer, PretrainedTokenizer) else {}
-        return self._tokenizer.encode(word, **special)
+        writer = self._found.writer
+        special = {"special": False} if isinstance(writer, PretrainedTokenizer) else {}
+        return writer.encode(word, **special)
 
     def _id(self, flag, word):
-        if self._labels is not None:
-            if word not in self._labels:
-                raise ValueError(f"{flag} {word!r} must be a class of the model: {', '.join(self._labels)}")
-            return self._labels.index(word)
-        ids = self._plain(word)
-        if len(ids) != 1 or self._tokenizer.unknown(word):
-            pieces = " ".join(quoted(self._tokenizer.token(i)) for i in ids)
+        labels, writer = self._found.labels, self._found.writer
+        if labels is not None:
+            if word not in labels:
+                raise ValueError(f"{flag} {word!r} must be a class of the model: {', '.join(labels)}")
+            return labels.index(word)
+        ids = self._ids(word)
+        if len(ids) != 1 or writer.unknown(word):
+            pieces = " ".join(quoted(writer.token(i)) for i in ids)
             raise ValueError(f"{flag} {word!r} must be one token of the model, but it is {pieces or 'none'}")
         return int(ids[0])
 
@@ -183,27 +130,32 @@ class _Question:
         from ...data.spans import sentinel
         from ...plots.arguments import visible
 
-        words = len(self._tokenizer)
-        token = self._labels[i] if self._labels else self._tokenizer.token(i) if i < words else sentinel(i - words)
+        labels, writer = self._found.labels, self._found.writer
+        words = len(writer)
+        token = labels[i] if labels is not None else writer.token(i) if i < words else sentinel(i - words)
         return f"“{visible(token)}”"
 
 
-def _ids(found, text):
-    """The ids of a text that a PretrainedFolder reads, of a BERT with padding and segments."""
-    from ...models import Bert
+def _run(folder):
+    """The Trained of a run whose logits can be split."""
+    from ...tasks import load_trained
 
-    encoded = found.read(text)
-    if isinstance(found.model, Bert):
-        return _all(encoded)
-    if not encoded.ids:
-        raise ValueError("the text is empty: there is nothing to continue")
-    say_left_out(encoded.left_out)
-    return [encoded.ids]
+    return load_trained(folder, "gpt", "translate", "t5", "classify", "mlm", newest=["gpt"])
 
 
-def _all(encoded):
-    """The arguments of a BERT for one text."""
-    from ...pretrained.folder import inputs
+def _pretrained(folder):
+    """The same of a pretrained folder."""
+    from ...models import T5, Bert
+    from ...models.decoder_only import DecoderOnly
+    from ...pretrained import PretrainedFolder
+    from ...tasks import mlm, pretrained_classes, pretrained_text, t5
 
-    say_left_out(encoded.left_out)
-    return tuple(inputs(encoded).values())
+    found = PretrainedFolder(folder)
+    model = found.model_for((DecoderOnly, Bert, T5), "and this command needs a GPT, a Llama, a BERT or a T5")
+    if isinstance(model, T5):
+        return t5.TextToText.from_pretrained(found.path)
+    if isinstance(model, DecoderOnly):
+        return pretrained_text.PretrainedTextGenerator.load(found.path)
+    if model.classifier is not None:
+        return pretrained_classes.PretrainedClassifier.load(found.path)
+    return mlm.PretrainedMaskedWords.load(found.path)

@@ -31,7 +31,7 @@ def draw_steps(args, plots):
 
     check_at_least("--candidates", args.candidates, 1)
     translator, text = load_trained(args.model, "translate"), LECTURE_SENTENCE if args.text is None else args.text
-    Unseen(translator, translator.src_tokenizer)(text)
+    Unseen(translator)(text)
     return plots.decoding_steps(translator.steps(text, args.candidates))
 
 
@@ -41,16 +41,14 @@ def draw_steps(args, plots):
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
 )  # fmt: skip
 def draw_sampling(args, plots):
-    import numpy as np
-
     from ...tasks import load_trained
 
     generator = load_trained(args.model, "gpt")
-    ids, tokenizer = generator.encode(args.text)[-generator.context :], generator.tokenizer
-    Unseen(generator, tokenizer)(args.text)
+    inputs = generator.inputs(args.text)
+    Unseen(generator)(args.text)
     with generator.model.evaluating():
-        logits = generator.model(np.array([ids]))[0, -1]  # (V,)
-    return plots.sampling(logits, [tokenizer.token(i) for i in range(len(logits))])
+        logits = generator.model(*inputs)[0, -1]  # (V,)
+    return plots.sampling(logits, [generator.writer.token(i) for i in range(len(logits))])
 
 
 @picture(
