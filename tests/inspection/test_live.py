@@ -146,28 +146,21 @@ def test_every_step_opens_with_the_number_of_the_model_and_the_sum_behind_it(pag
     assert len(names) == 34 and names >= STEPS.keys()
 
 
-def test_the_sum_behind_a_cell_has_every_factor(page, model):
+def test_the_sum_behind_a_cell_has_every_factor_and_arrow_keys_lead_to_the_next(page, model):
     _, kept, _ = forward(model, IDS)
     page.open("cross 1 2")
     page.open("cross scores")
     q, k = (kept[f"decoder.1.cross_attention.{name}"][2] for name in "qk")
-    assert page.at(2, 1) == pytest.approx(q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1])))
+    expected = pytest.approx(q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1])))
+    assert page.at(2, 1) == expected
     text = page.one("#cell").text
-    assert float(text.split(" = ")[-1].replace("−", "-")) == pytest.approx(
-        q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1]))
-    )
-    terms = text.split("(", 1)[1].count("·")
-    assert terms == 4 and page.one("#cell").text.count("/ 2.00") == 1
+    assert float(text.split(" = ")[-1].replace("−", "-")) == expected
+    assert text.split("(", 1)[1].count("·") == 4 and text.count("/ 2.00") == 1
     assert "S (" in page.one("#step-formula").text and "√d_k" in page.one("#step-formula").text
-
-
-def test_arrow_keys_move_in_a_matrix(page):
-    page.open("cross weights")
-    page.at(1, 1)
     page.one("canvas.live").send_keys("")
     page.press("ARROW_DOWN", "ARROW_RIGHT")
-    assert "A₃,₃" in page.one("#cell").text
-    assert page.focused.get_attribute("data-key") == "matrix A"
+    assert "S₄,₃" in page.one("#cell").text
+    assert page.focused.get_attribute("data-key") == "matrix S"
 
 
 def test_gradients_of_any_text_change_and_target(page, model, tokenizers):
@@ -541,18 +534,14 @@ def test_words_are_only_words_and_the_page_asks_for_nothing(page, model, tokeniz
     assert "default-src 'none'" in text
 
 
-LONG = pytest.mark.long
-
-
-@pytest.mark.parametrize("width", [320, pytest.param(768, marks=LONG), pytest.param(1280, marks=LONG)])
-def test_nothing_runs_out_of_the_page(page, browser, width):
-    resize(browser, width)
+def test_nothing_runs_out_of_the_page(page, browser):
     steps = "cross q, cross scores, Feed-forward ffn, Input (so far) residual, Output loss, Output lens"
-    for step in steps.split(", "):
-        page.open(step)
-        assert too_wide(browser) <= 0, step
-    outside = page.read(OUTSIDE, width)
-    assert outside == []
+    for width in (320, 768, 1280):
+        resize(browser, width)
+        for step in steps.split(", "):
+            page.open(step)
+            assert too_wide(browser) <= 0, (width, step)
+        assert page.read(OUTSIDE, width) == []
 
 
 OUTSIDE = """[...document.querySelectorAll("select, input, textarea, .thumb, .step")].filter((it) => {

@@ -246,14 +246,11 @@ def test_a_head_a_key_a_score_and_a_row_are_changed_as_in_numpy(changed):
     assert np.abs(model(*ids)[0] - clean).max() > 1e-2
 
 
-def test_what_a_mask_hides_stays_hidden(changed):
+def test_what_a_mask_hides_stays_hidden_and_without_any_key_a_row_has_weight_0(changed, browser):
     logits, _ = changed
     future = {"type": "score", "path": SELF, "head": 0, "query": 1, "key": 3, "value": 50}
     elsewhere = {"type": "key", "path": SELF, "head": 0, "key": 20}  # a word that is not there yet
     np.testing.assert_array_equal(logits(future, elsewhere), logits())
-
-
-def test_without_any_key_a_row_has_weight_0_everywhere(changed, browser):
     keys = [{"type": "key", "path": CROSS, "head": 0, "key": key} for key in range(4)]
     weights = numbers_in_page(browser, SRC, GIVEN, keys)[f"{CROSS}.weights"]
     assert not weights[0].any() and np.allclose(weights[1:].sum(axis=-1), 1)
