@@ -147,6 +147,7 @@ def test_all_rows_stopped_is_the_end(model):
     first = generate(model, PROMPT, 1, temperature=0)[:, -1]
     found = generate(model, PROMPT, 50, temperature=0, stop_ids=first.tolist())
     assert found.shape == (2, 4)
+    assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
 
 
 def test_a_stop_token_in_the_prompt_does_not_stop(model):
@@ -168,10 +169,6 @@ def test_dropout_is_off_and_the_mode_kept(random_module):
     model = random_module(GPT(GPTConfig(V, L, 12, 3, 2, 10, dropout=0.5, dtype="float64"))).train()
     assert len({tuple(generate(model, PROMPT, 4, temperature=0)[0]) for _ in range(4)}) == 1
     assert model.training
-
-
-def test_nothing_new(model):
-    assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.layers import Dropout, Embedding, LayerNorm, Linear, TiedLinear
+from transformer_np.layers import Embedding, LayerNorm, Linear, TiedLinear
 from transformer_np.module import Module, Parameter
 
 
@@ -34,13 +34,6 @@ NAMES = ["embedding.table", "stack.0.w", "stack.0.b", "stack.1.w", "norm.gamma",
 
 
 # --- Parameter -------------------------------------------------------------------------------------------------------
-
-
-def test_a_parameter_has_a_gradient_of_its_shape_and_dtype():
-    parameter = Parameter(np.ones((2, 3), np.float32))
-    assert parameter.grad.shape == parameter.shape == (2, 3)
-    assert parameter.grad.dtype == parameter.dtype == np.float32
-    assert not parameter.grad.any()
 
 
 def test_assignment_fills_the_array_that_is_there():
@@ -185,12 +178,3 @@ def test_a_notebook_shows_a_module_that_folds():
     page = Net()._repr_html_()
     assert page.startswith("<details open") and page.count("<details") == page.count("</details>") == 1
     assert "<code>stack.1: Linear</code> · 9 parameters, w (3, 3)" in page
-
-
-# --- randomness ------------------------------------------------------------------------------------------------------
-
-
-def test_dropout_of_a_shared_generator_draws_anew():
-    rng = np.random.default_rng(0)
-    one, other, x = Dropout(0.5, rng=rng), Dropout(0.5, rng=rng), np.ones((9, 9))
-    assert not np.array_equal(one(x), other(x))
