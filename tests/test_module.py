@@ -38,8 +38,9 @@ NAMES = ["embedding.table", "stack.0.w", "stack.0.b", "stack.1.w", "norm.gamma",
 
 def test_assignment_fills_the_array_that_is_there():
     """An optimizer holds all parameters in one buffer: the arrays must stay where they are."""
-    parameter = Parameter(np.zeros(3))
+    parameter = Parameter(np.zeros(3, np.float32))
     data, grad = parameter.data, parameter.grad
+    assert grad.shape == parameter.shape == (3,) and grad.dtype == parameter.dtype == np.float32
     parameter.data, parameter.grad = [1.0, 2.0, 3.0], np.ones(3)
     parameter.grad += 1
     assert parameter.data is data
