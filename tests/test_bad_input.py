@@ -87,8 +87,6 @@ FUNCTIONS = [
     ),
     # numbers
     (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
-    (ValueError, "label_smoothing must lie", lambda: F.cross_entropy_backward(a(2, 3), [0, 1], None, -0.1)),
-    (ValueError, r"p must lie in \[0, 1\), got 1.0", lambda: F.dropout(a(3), 1.0, 0)),
     (ValueError, 'approximate must be "tanh" or "none", got', lambda: F.gelu(a(3), "exact")),
     (ValueError, "approximate must be", lambda: F.gelu_backward(a(3), a(3), None)),
 ]  # fmt: skip
@@ -134,11 +132,6 @@ LAYERS = [
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
-    (ValueError, "mask of shape", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(4))),
-    (TypeError, "mask must be", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(3).astype(int))),
-    (ValueError, "linear: w must have shape", lambda: Linear(7, 3)(X)),
-    (TypeError, "linear: x must be an array of floats, got NoneType", lambda: Linear(8, 3)(None)),
-    (ValueError, "ids must lie in 0 … 4, got 5", lambda: Embedding(5, 8)([5])),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
         for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
