@@ -316,31 +316,28 @@ def test_a_score_is_typed_and_dragged(page, model):
     assert not page.one("#score").is_enabled() and "the mask hides this key" in page.one("#cell").text
 
 
-@pytest.mark.parametrize("name", ["scale", "mask", "positions", "residual"])
-def test_the_whole_model_without(page, model, name):
+VALUES = """\
+(({ values }) => ({ scores: [...values['encoder.0.attention.scores'][0].data], x: [...values['src_input.out'].data],
+  A: [...values['decoder.0.self_attention.weights'][0].row(0)], sum: [...values['encoder.0.add_norm1.sum'].data],
+  out: [...values['encoder.0.attention.out'].data] }))(live.result())"""
+
+
+def test_the_whole_model_without_a_part(page, model):
     _, kept, _ = forward(model, IDS)
-    page.click("#switches summary")
-    page.click(f"#switch-{name}")
-    assert page.words_of("#effect dd") and len(page.changes) == 1
-    values = page.read(
-        "(({ values }) => ({ scores: [...values['encoder.0.attention.scores'][0].data],"
-        "  x: [...values['src_input.out'].data],"
-        "  A: [...values['decoder.0.self_attention.weights'][0].row(0)],"
-        "  sum: [...values['encoder.0.add_norm1.sum'].data],"
-        "  out: [...values['encoder.0.attention.out'].data] }))(live.result())"
-    )
     q, k = (kept[f"encoder.0.attention.{part}"][0] for part in "qk")
-    if name == "scale":
-        np.testing.assert_allclose(values["scores"], (q @ k.T).ravel(), atol=1e-3)
-    elif name == "mask":
-        assert np.count_nonzero(values["A"]) == len(values["A"])
-    elif name == "positions":
-        embedded = model.src_input.embedding(np.array([IDS]))[0] * 12**0.5
-        np.testing.assert_allclose(values["x"], embedded.ravel(), atol=1e-4)
-    else:
-        assert values["sum"] == values["out"]
-    page.click(f"#switch-{name}")
-    assert page.changes == []
+    embedded = model.src_input.embedding(np.array([IDS]))[0] * 12**0.5
+    page.click("#switches summary")
+    found = {}
+    for name in ("scale", "mask", "positions", "residual"):
+        page.click(f"#switch-{name}")
+        assert page.words_of("#effect dd") and len(page.changes) == 1
+        found[name] = page.read(VALUES)
+        page.click(f"#switch-{name}")
+        assert page.changes == []
+    np.testing.assert_allclose(found["scale"]["scores"], (q @ k.T).ravel(), atol=1e-3)
+    assert np.count_nonzero(found["mask"]["A"]) == len(found["mask"]["A"])
+    np.testing.assert_allclose(found["positions"]["x"], embedded.ravel(), atol=1e-4)
+    assert found["residual"]["sum"] == found["residual"]["out"]
 
 
 def test_a_row_of_another_sentence(page, model):
