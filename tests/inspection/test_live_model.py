@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browsing import LivePage
+from browsing import TEXTS, LivePage
 from parity import largest_difference, largest_gradient_difference, load, numbers_in_page
 
 from transformer_np import functional as F
@@ -257,16 +257,6 @@ def test_what_a_mask_hides_stays_hidden_and_without_any_key_a_row_has_weight_0(c
 
 
 # --- tokens and choices -----------------------------------------------------------------------------------------------
-
-TEXTS = [
-    "Ana doesn't know: “d'água”, segunda-feira (R$ 3,50)!",
-    'He said "yes" to <script>alert(1)</script>',
-    "e\u0301 \u00e9 İstanbul ΣΑΣ हिन्दी 漢字 ½ x² _a_b_ \u200d",
-    "a\x1c\x85b\ufeffc\t d\n\n  e",
-    "'tis   we'll 1234567 " + "x" * 70,
-    'at 14:30 ( a ) and "b" , " c " .d ‿ e‿f ‿‿ x ‿.',
-    "🙂👩‍👩‍👧 \U000e0100 ",
-]
 
 
 @pytest.mark.parametrize(
