@@ -27,13 +27,10 @@ def softmax(logits):
 LOGITS = np.random.default_rng(5).normal(size=(4, V)) * 2
 
 
-def test_temperature_divides_the_logits():
+def test_temperature_divides_the_logits_and_0_is_the_likeliest_of_equals_the_first():
     for temperature in (0.3, 1.0, 2.5):
         found = sampling_distribution(LOGITS, temperature)
         np.testing.assert_allclose(found, [softmax(row / temperature) for row in LOGITS], rtol=1e-12)
-
-
-def test_temperature_0_is_the_likeliest_and_of_equals_the_first():
     found = sampling_distribution(np.array([[1.0, 3.0, 3.0, -1.0], [0.0, 0.0, 0.0, 0.0]]), temperature=0)
     assert found.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
 

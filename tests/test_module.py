@@ -167,15 +167,12 @@ def test_a_printed_module_is_a_tree_with_shapes_and_sizes():
     assert repr(Linear(3, 4)) == "Linear: 16 parameters, w (3, 4); b (4,)"
 
 
-def test_modules_that_are_alike_are_printed_once():
+def test_modules_that_are_alike_are_printed_once_and_a_notebook_folds_them():
     net = Net()
     net.stack = [Linear(3, 3) for _ in range(4)] + [Linear(3, 2)]
     text = " ".join(repr(net).split())
     assert "stack.0 … 3 4 × Linear 48 w (3, 3); b (3,) stack.4 Linear 8 w (3, 2); b (2,)" in text
     assert net.outline().size == net.num_parameters()
-
-
-def test_a_notebook_shows_a_module_that_folds():
     page = Net()._repr_html_()
     assert page.startswith("<details open") and page.count("<details") == page.count("</details>") == 1
     assert "<code>stack.1: Linear</code> · 9 parameters, w (3, 3)" in page

@@ -232,12 +232,6 @@ def test_a_rate_that_is_none(rate):
     assert trainer.step == 2 and all(np.isfinite(p.data).all() for p in model.parameters())
 
 
-def test_a_matrix_is_no_seed():
-    for call in (lambda rng: Linear(2, 2, rng=rng), lambda rng: F.dropout(np.ones((2, 2)), 0.5, rng)):
-        with pytest.raises(TypeError, match="rng must be"):
-            call(np.ones((1, 2), int).view(np.matrix))
-
-
 # --- arrays that were changed in place -------------------------------------------------------------------------------
 
 

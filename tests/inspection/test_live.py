@@ -623,14 +623,6 @@ def test_five_million_parameters_are_under_6_megabytes():
     assert page.weights == "int8" and len(page.page.encode()) < 6_000_000
 
 
-def test_the_model_is_left_as_it_was(model, tokenizers):
-    model.train()
-    before = {name: array.tobytes() for name, array in model.state_dict().items()}
-    explore_live(model, tokenizers, TEXT)
-    assert model.training and model.config.dropout == 0.1
-    assert {name: array.tobytes() for name, array in model.state_dict().items()} == before
-
-
 def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, make_gpt, tokenizers):
     cases = [
         ((object(), tokenizers, TEXT), TypeError, "must be a Transformer, a GPT, a Llama or a Bert, got object"),
@@ -645,4 +637,8 @@ def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, mak
     for arguments, error, message in cases:
         with pytest.raises(error, match=message):
             explore_live(*arguments)
+    gpt.train()
+    before = {name: array.tobytes() for name, array in gpt.state_dict().items()}
     assert explore_live(gpt, LETTERS, "a").weights == "float32"
+    assert gpt.training and gpt.config.dropout == 0.1  # it is left as it was
+    assert {name: array.tobytes() for name, array in gpt.state_dict().items()} == before
