@@ -34,20 +34,19 @@ def script(code):
     return pytest.importorskip("jedi").Script(FIRST + code, path=ROOT / "example.py")
 
 
+MODEL = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\n"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "public"),
-    [("transformer_np.", transformer_np.__all__), ("F.", F.__all__), ("models.", ["Transformer", "GPT", "Bert"])],
-)
+    [
+        ("transformer_np.", transformer_np.__all__), ("F.", F.__all__), ("models.", ["Transformer", "GPT", "Bert"]),
+        (f"{MODEL}model.", ["encoder", "decoder", "parameters", "backward", "eval", "state_dict"]),
+    ],
+)  # fmt: skip
 def test_completion_finds_what_is_public(code, public):
     assert set(public) <= {completion.name for completion in script(code).complete()}
-
-
-@pytest.mark.long
-def test_completion_knows_a_model():
-    model = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\nmodel."
-    found = {completion.name for completion in script(model).complete()}
-    assert {"encoder", "decoder", "parameters", "backward", "eval", "state_dict"} <= found
 
 
 @pytest.mark.long
@@ -116,10 +115,9 @@ def test_pyright_has_no_false_errors_and_knows_the_types(tmp_path):
         for page in PAGES
     }
     assert all(blocks.values())
-    model = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\n"
     files = {name: "import numpy as np\n" + "\n".join(codes) for name, codes in blocks.items()}
-    files["types"] = FIRST + model + "".join(f"reveal_type({code})\n" for code in TYPES)
-    files["wrong"] = FIRST + model + "\n".join(WRONG)
+    files["types"] = FIRST + MODEL + "".join(f"reveal_type({code})\n" for code in TYPES)
+    files["wrong"] = FIRST + MODEL + "\n".join(WRONG)
     found = pyright(tmp_path, **files)
     assert [one for one in found if one[1] == "error" and one[0] != "wrong"] == []
     revealed = [message for file, _, message in found if file == "types"]

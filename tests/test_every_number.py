@@ -182,7 +182,7 @@ def test_every_flag(name, argument):
         assert argument in str(caught.value), (bad, caught.value)
 
 
-@pytest.mark.parametrize("rng", ["no", 1.5, float("nan"), -1, object()])
+@pytest.mark.parametrize("rng", ["no", 1.5, float("nan"), -1, object(), np.ones((1, 2), int).view(np.matrix)])
 def test_every_generator(rng):
     drawing = {name: t for (name, _), (t, kind, _) in ARGUMENTS.items() if kind == "rng" and name not in OTHER_RNG}
     assert len(drawing) > 15

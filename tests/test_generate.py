@@ -27,13 +27,10 @@ def softmax(logits):
 LOGITS = np.random.default_rng(5).normal(size=(4, V)) * 2
 
 
-def test_temperature_divides_the_logits():
+def test_temperature_divides_the_logits_and_0_is_the_likeliest_of_equals_the_first():
     for temperature in (0.3, 1.0, 2.5):
         found = sampling_distribution(LOGITS, temperature)
         np.testing.assert_allclose(found, [softmax(row / temperature) for row in LOGITS], rtol=1e-12)
-
-
-def test_temperature_0_is_the_likeliest_and_of_equals_the_first():
     found = sampling_distribution(np.array([[1.0, 3.0, 3.0, -1.0], [0.0, 0.0, 0.0, 0.0]]), temperature=0)
     assert found.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
 
@@ -144,6 +141,7 @@ def test_all_rows_stopped_is_the_end(model):
     first = generate(model, PROMPT, 1, temperature=0)[:, -1]
     found = generate(model, PROMPT, 50, temperature=0, stop_ids=first.tolist())
     assert found.shape == (2, 4)
+    assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
 
 
 def test_a_stop_token_in_the_prompt_does_not_stop(model):
@@ -165,10 +163,6 @@ def test_dropout_is_off_and_the_mode_kept(random_module):
     model = random_module(GPT(GPTConfig(V, L, 12, 3, 2, 10, dropout=0.5, dtype="float64"))).train()
     assert len({tuple(generate(model, PROMPT, 4, temperature=0)[0]) for _ in range(4)}) == 1
     assert model.training
-
-
-def test_nothing_new(model):
-    assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
 
 
 @pytest.mark.parametrize(

@@ -93,16 +93,13 @@ def test_the_documentation_has_these_floors():
 
 
 def test_no_import_upwards(imports):
+    assert imports[()] == set()  # the package itself imports nothing of its parts
     for module in (m for m in MODULES if m and m[0] not in PATHS):
         parts = {imported[0] for imported in imports[module] if imported}
         assert not parts & PATHS, f"{'/'.join(module)}: inside the package import from where it lives"
         upwards = {part for part in parts if FLOOR_OF[part] > FLOOR_OF[module[0]]}
         beside = {part for part in parts if FLOOR_OF[part] == FLOOR_OF[module[0]]} - {module[0]}
         assert not upwards and not beside, "/".join(module)
-
-
-def test_the_package_itself_imports_nothing_of_its_parts(imports):
-    assert imports[()] == set()
 
 
 @pytest.mark.long

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.layers import Dropout, Embedding, LayerNorm, Linear, TiedLinear
+from transformer_np.layers import Embedding, LayerNorm, Linear, TiedLinear
 from transformer_np.module import Module, Parameter
 
 
@@ -36,17 +36,11 @@ NAMES = ["embedding.table", "stack.0.w", "stack.0.b", "stack.1.w", "norm.gamma",
 # --- Parameter -------------------------------------------------------------------------------------------------------
 
 
-def test_a_parameter_has_a_gradient_of_its_shape_and_dtype():
-    parameter = Parameter(np.ones((2, 3), np.float32))
-    assert parameter.grad.shape == parameter.shape == (2, 3)
-    assert parameter.grad.dtype == parameter.dtype == np.float32
-    assert not parameter.grad.any()
-
-
 def test_assignment_fills_the_array_that_is_there():
     """An optimizer holds all parameters in one buffer: the arrays must stay where they are."""
-    parameter = Parameter(np.zeros(3))
+    parameter = Parameter(np.zeros(3, np.float32))
     data, grad = parameter.data, parameter.grad
+    assert grad.shape == parameter.shape == (3,) and grad.dtype == parameter.dtype == np.float32
     parameter.data, parameter.grad = [1.0, 2.0, 3.0], np.ones(3)
     parameter.grad += 1
     assert parameter.data is data
@@ -173,24 +167,12 @@ def test_a_printed_module_is_a_tree_with_shapes_and_sizes():
     assert repr(Linear(3, 4)) == "Linear: 16 parameters, w (3, 4); b (4,)"
 
 
-def test_modules_that_are_alike_are_printed_once():
+def test_modules_that_are_alike_are_printed_once_and_a_notebook_folds_them():
     net = Net()
     net.stack = [Linear(3, 3) for _ in range(4)] + [Linear(3, 2)]
     text = " ".join(repr(net).split())
     assert "stack.0 … 3 4 × Linear 48 w (3, 3); b (3,) stack.4 Linear 8 w (3, 2); b (2,)" in text
     assert net.outline().size == net.num_parameters()
-
-
-def test_a_notebook_shows_a_module_that_folds():
     page = Net()._repr_html_()
     assert page.startswith("<details open") and page.count("<details") == page.count("</details>") == 1
     assert "<code>stack.1: Linear</code> · 9 parameters, w (3, 3)" in page
-
-
-# --- randomness ------------------------------------------------------------------------------------------------------
-
-
-def test_dropout_of_a_shared_generator_draws_anew():
-    rng = np.random.default_rng(0)
-    one, other, x = Dropout(0.5, rng=rng), Dropout(0.5, rng=rng), np.ones((9, 9))
-    assert not np.array_equal(one(x), other(x))

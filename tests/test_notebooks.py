@@ -217,16 +217,13 @@ def test_faults_are_found(notebook, change, message):
     assert build.faults(notebook) == [message]
 
 
-def test_a_large_file_is_a_fault(notebook):
-    assert build.faults(notebook, 1_600_000) == ["1.60 MB, 1.5 are too many"]
-
-
 def test_what_is_no_fault(notebook):
     notebook.cells[1].source = "# a comment\n\n" * 30 + "x = 1  # https://example.org/home/ a/tmp/b"
     links = "[web](https://example.org/a) [next](02_self_attention.ipynb)"
     notebook.cells[0].source = f"A <b>word</home>, and/or, 1/usr, {links}"
     notebook.cells[1].outputs.append(_nbformat().from_dict(_display(**{"image/png": "aa/tmp/bb", "text/plain": "x"})))
     assert build.faults(notebook) == []
+    assert build.faults(notebook, 1_600_000) == ["1.60 MB, 1.5 are too many"]
 
 
 def test_other_sources_are_found(notebook, text):
@@ -347,16 +344,12 @@ def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
     install, *others = build.read_text(text).cells
     assert install.source.endswith("%pip install --quiet git+https://host.example/owner/name")
     assert [cell.source for cell in others] == [cell.source for cell in before.cells]
+    assert build.build(text) == []  # it runs where the package is there
 
     monkeypatch.setattr(build, "repository", lambda: "https://github.com/owner/name")
     badge, install, *_ = build.read_text(text).cells
     assert badge.source.endswith("colab.research.google.com/github/owner/name/blob/main/notebooks/01_title.ipynb)")
     assert (badge.cell_type, install.cell_type) == ("markdown", "code")
-
-
-def test_the_cell_that_installs_runs_where_the_package_is_there(text, monkeypatch):
-    monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
-    assert build.build(text) == []
 
 
 def test_of_a_long_line_only_what_is_around_the_difference_is_shown(text):
@@ -443,7 +436,7 @@ def test_a_notebook_that_takes_too_long(text, monkeypatch):
     assert not build.target(text).exists()
 
 
-def test_a_slider_is_left_out(text):
+def test_a_slider_is_left_out_and_the_output_of_a_large_cell(text):
     text.write_text(SOURCE, encoding="utf-8")
     notebook = build.read_text(text)
     slider = {"application/vnd.jupyter.widget-view+json": {"model_id": "5"}, "text/plain": "interactive(…)"}
@@ -453,9 +446,6 @@ def test_a_slider_is_left_out(text):
     ]
     tidied = next(cell for cell in build.tidy(notebook, "01").cells if cell.cell_type == "code")
     assert [output["data"] for output in tidied.outputs] == [{"text/plain": "0.5"}]
-
-
-def test_the_output_of_a_large_cell_is_left_out(text):
     text.write_text(SOURCE.replace("varies", "large"), encoding="utf-8")
     notebook = _executed(build.read_text(text), [_stream("0.3333\n")], [_stream("a sample\n")])
     assert [len(cell.outputs) for cell in notebook.cells[1:]] == [1, 0]

@@ -110,15 +110,18 @@ def parts_of(model):
     ]
 
 
-READ = ["Transformer", "Transformer, pre-norm", "GPT", "GPT, window", "Llama", "Bert", "T5", "TransformerXL"]
+READ = {
+    **{name: {} for name in NAMES},
+    "Transformer, pre-norm": {"norm_first": True},
+    "GPT, window": {"window": 2},
+}
 
 
 @pytest.mark.parametrize("name", READ)
 def test_the_names_for_readers(name, rng):
     """The residual path, the scores and what each head writes: they fit together, are there with eval(keep=True)
     alone, and change nothing where they are replaced by themselves."""
-    options = {"pre-norm": {"norm_first": True}, "window": {"window": 2}}.get(name.partition(", ")[2], {})
-    model, inputs = model_and_inputs(name.partition(",")[0], **options)
+    model, inputs = model_and_inputs(name.partition(",")[0], **READ[name])
     model.train()
     logits_of(model, inputs)
     names = ("residual_before", "written", "residual_after", "scores")
@@ -146,8 +149,7 @@ def test_the_names_for_readers(name, rng):
 @pytest.mark.parametrize("name", READ)
 def test_what_follows_from_a_name_for_readers(name, rng):
     """Replaced, they change the output as a computation by hand says."""
-    options = {"pre-norm": {"norm_first": True}, "window": {"window": 2}}.get(name.partition(", ")[2], {})
-    model, inputs = model_and_inputs(name.partition(",")[0], **options)
+    model, inputs = model_and_inputs(name.partition(",")[0], **READ[name])
     plain = logits_of(model.eval(keep=True), inputs).copy()
     values, modules, (part, around) = model.intermediates(), dict(model.named_modules()), parts_of(model)[-2]
     near, width = {"rtol": 1e-9, "atol": 1e-9 * np.abs(plain).max()}, modules[part].d_head

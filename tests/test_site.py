@@ -56,6 +56,8 @@ def test_prose_flows_and_shapes_stay(conf):
     assert (
         "   MultiHead(x) = Concat(head₁ … head_H) W_O,    headᵢ = Attention(x W_Qᵢ, source W_Kᵢ, source W_Vᵢ)" in shown
     )
+    assert ".. code-block:: python" in conf.as_rst(lines_of(transformer_np.models.GPT), 4)  # its code is code
+    assert conf.as_rst(lines_of(F.layer_norm), 4)[2] == ".. code-block:: text"
 
 
 def test_no_word_of_a_docstring_is_lost(conf):
@@ -105,11 +107,6 @@ def test_every_function_of_the_reference_has_an_example(conf):
     # a decorator, what needs a trained model or files of others, and what takes a minute
     needs_more = {"load_trained", "merge_as_pretrained", "minilm_folder"}
     assert without == needs_more | {"one_at_a_time", "measure"}
-
-
-def test_code_of_a_docstring_is_code(conf):
-    assert ".. code-block:: python" in conf.as_rst(lines_of(transformer_np.models.GPT), 4)
-    assert conf.as_rst(lines_of(F.layer_norm), 4)[2] == ".. code-block:: text"
 
 
 def test_links_lead_to_the_reference_and_to_pages(conf):

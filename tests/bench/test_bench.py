@@ -181,7 +181,7 @@ def test_exclusive_times_add_up(monkeypatch):
     assert stopwatch.seconds["failing"] == 1.0 and stopwatch.running() is None
 
 
-def test_parts_of_a_step_are_the_whole_step():
+def test_parts_of_a_step_are_the_whole_step_and_medians_of_several():
     seconds = {("linear", "forward"): 0.25, ("linear", "backward"): 0.5, ("optimizer", ""): 0.125}
     parts = profile.parts_of([profile.add_rest(seconds, whole=1.0)])
     assert [(part.name, part.forward, part.backward) for part in parts] == [
@@ -190,9 +190,6 @@ def test_parts_of_a_step_are_the_whole_step():
         (profile.REST, 125.0, 0.0),
     ]
     assert sum(part.total for part in parts) == 1000.0
-
-
-def test_parts_are_medians():
     steps = [{("loss", "forward"): seconds} for seconds in (1e-3, 9e-3, 2e-3)]
     (part,) = profile.parts_of(steps, [{("loss", "forward"): 2e-4, ("loss", "backward"): 3e-4}])
     assert (part.forward, part.floor) == (pytest.approx(2.0), pytest.approx(0.5))

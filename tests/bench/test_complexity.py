@@ -186,9 +186,6 @@ def test_table_text():
         r"^restricted self-attention +O\(r·n·d\) +1\.00 \(1\) +1\.00 \(1\) +1\.00 \(1\) +1\.00", text, re.M
     )
     assert "All 14 exponents are within 0.25 of the table's." in text
-
-
-def test_table_text_names_what_does_not_fit():
     text = complexity.table(made_up_curves(bend=0.4))
     assert "2.40 (2)" in text
     assert "Further than 0.25 from the table: self-attention (time, n)." in text

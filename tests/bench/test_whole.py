@@ -103,22 +103,14 @@ def test_the_script_has_the_settings_of_the_commands():
         "NANOGPT_LR": 1e-3, "NANOGPT_STD": 0.02,
         "WEIGHT_DECAY": o.weight_decay, "CLIP": o.clip, "VALIDATION_ROWS": VALIDATION_TOKENS // BLOCK,
         "VALIDATION_SHARE": VALIDATION_SHARE, "SAVE_SECONDS": SAVE_SECONDS,
-        "TRANSLATOR": sizes(t),
+        "TRANSLATOR": {
+            "d": t.d_model, "heads": t.heads, "layers": t.layers, "d_ff": t.d_ff, "dropout": t.dropout,
+            "longest": t.max_len,
+        },
         "TRANSLATE": {"batch": t.batch_size, "lr": t.lr, "warmup": t.warmup, "smoothing": t.label_smoothing},
         "PAD": PAD, "BOS": BOS, "EOS": EOS, "UNK": UNK,
     }  # fmt: skip
     assert {*whole.RACES["translate"][1], whole.RACES["translate"][2]} == {f"--steps {TranslationOptions().steps}"}
-
-
-def sizes(o):
-    return {
-        "d": o.d_model,
-        "heads": o.heads,
-        "layers": o.layers,
-        "d_ff": o.d_ff,
-        "dropout": o.dropout,
-        "longest": o.max_len,
-    }
 
 
 @pytest.mark.long

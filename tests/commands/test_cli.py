@@ -430,9 +430,6 @@ def test_a_wrong_gradient_is_found(capsys, monkeypatch):
     assert code == 1
     assert [line.split()[0] for line in out.splitlines() if line.endswith("WRONG")] == ["relu"]
     assert out.splitlines()[-1] == "2 checked in float64, 1 wrong (tolerance 1e-06)"
-
-
-def test_nothing_of_that_name_to_check(capsys):
     message = fails_at_once(capsys, "gradcheck", "linear", "gravity")
     assert "there is no check named 'gravity'; the checks are linear, " in message
     assert all(name in message for name in gradcheck.standard_checks())

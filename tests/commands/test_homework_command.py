@@ -216,14 +216,11 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     assert "transformer_np" not in err
 
 
-def test_the_students_line_is_shown(capsys, written):
+def test_the_students_line_is_shown_and_what_the_file_prints(capsys, written):
     written("def begin():\n    return 1 / 0\n\n\nbegin()\n")
     err = call(capsys, "check", "homework.py")[2]
     assert "ZeroDivisionError: division by zero" in err
     assert 'File "homework.py", line 2, in begin\n    return 1 / 0' in err
-
-
-def test_what_a_file_prints_is_shown(capsys, written):
     written("print('my own line')\n" + RIGHT)
     assert call(capsys, "check", "homework.py", "softmax")[1].startswith("my own line\nsoftmax: right.\n")
 
@@ -458,20 +455,16 @@ def test_the_names_of_the_exercises(capsys):
 
 
 @pytest.mark.long
-def test_run_refuses_an_answer_that_does_not_end(capsys, written):
-    written(RIGHT.replace("    largest = x", "    while True: pass\n    largest = x"))
-    code, out, err = call(capsys, "run", "homework.py", "train", "--time-limit", "0.3")
-    assert (code, out) == (1, "")
-    assert "softmax: crashed. It took longer than 0.3 s." in err
-    assert "while True: pass" in err
-    assert "was not started" in err
-
-
-@pytest.mark.long
-def test_run_stops_a_step_that_does_not_end(capsys, written, few_pairs):
-    """One that ends with the inputs of the check, and not with those of the training run."""
-    written(RIGHT.replace("    largest = x", "    while x.size > 3000: pass\n    largest = x"))
-    code, _, err = call(capsys, "run", "homework.py", "train", "--steps", "2", "--time-limit", "1")
-    assert code == 1
-    assert "step 1: TimeoutError: it took longer than 1 s" in err
-    assert "while x.size > 3000: pass" in err
+@pytest.mark.parametrize(
+    ("endless", "limit", "told"),
+    [
+        ("True", "0.3", ("softmax: crashed. It took longer than 0.3 s.", "was not started")),
+        # it ends with the inputs of the check, and not with those of the training run
+        ("x.size > 3000", "1", ("step 1: TimeoutError: it took longer than 1 s",)),
+    ],
+)
+def test_run_ends_an_answer_that_does_not_end(capsys, written, few_pairs, endless, limit, told):
+    written(RIGHT.replace("    largest = x", f"    while {endless}: pass\n    largest = x"))
+    code, out, err = call(capsys, "run", "homework.py", "train", "--steps", "2", "--time-limit", limit)
+    assert code == 1 and (out == "") == (endless == "True")
+    assert f"while {endless}: pass" in err and all(text in err for text in told)

@@ -3,6 +3,16 @@
 import numpy as np
 from shared import resize
 
+TEXTS = [  # that are cut and joined in the page as in Python
+    "Ana doesn't know: “d'água”, segunda-feira (R$ 3,50)!",
+    'He said "yes" to <script>alert(1)</script>',
+    "e\u0301 \u00e9 İstanbul ΣΑΣ हिन्दी 漢字 ½ x² _a_b_ \u200d ﬁ Å",
+    "a\x1c\x85b\ufeffc\t d\n\n  e",
+    "'tis   we'll 1234567 WE'LL it'ſ " + "x" * 70,
+    'at 14:30 ( a ) and "b" , " c " .d ‿ e‿f ‿‿ x ‿.',
+    "🙂👩‍👩‍👧 \U000e0100 ",
+]
+
 
 def opened(browser, path, make=None):
     resize(browser, 1280)

@@ -48,11 +48,6 @@ def test_logits_by_layer(name, rng):
     assert "forward" not in vars(getattr(model, stack)[0])
 
 
-def test_logits_by_layer_of_something_else():
-    with pytest.raises(TypeError, match=r"model must be a GPT, .* got Bert"):
-        logits_by_layer(small_model("Bert", mlm_head=False), [[3]])
-
-
 def test_attention_rollout(rng):
     weights = F.softmax(rng.normal(size=(3, 2, 4, 5, 5)))  # (L, B, H, T, T)
     rollout = attention_rollout(weights)
@@ -83,11 +78,6 @@ def test_head_ablation(rng):
     lines = str(table).splitlines()
     assert lines[0].split() == "head 1 head 2 head 3".split() and lines[5].split()[0] == names[4]
     assert lines[5].split()[2] == "+0.000" and f"{table.baseline:.3f} with all heads" in lines[6]
-
-
-def test_head_ablation_of_a_model_without_attention():
-    with pytest.raises(ValueError, match="model must have attention layers, Linear has none"):
-        head_ablation(Linear(2, 3), lambda: 0.0)
 
 
 # --- who wrote this word? --------------------------------------------------------------------------------------------
@@ -249,6 +239,12 @@ def test_measured_patches_from_other_inputs(rng):
         (lambda m, x: attribution(m, x, (1, 2, 3)), ValueError, "an id or a pair"),
         (lambda m, x: measured(m, x, 3, other=np.ones((1, 3), int)), ValueError, "equal length"),
         (lambda m, x: attribution(Linear(3, 4), x, 3), ValueError, "has none"),
+        (
+            lambda m, x: logits_by_layer(small_model("Bert", mlm_head=False), x),
+            TypeError,
+            "model must be a GPT, .* got Bert",
+        ),
+        (lambda m, x: head_ablation(Linear(2, 3), float), ValueError, "must have attention layers, Linear has none"),
         (lambda m, x: contributions(small_model("Bert", num_classes=None, mlm_head=False), x, 3), TypeError, "Bert"),
     ],
 )

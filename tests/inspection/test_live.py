@@ -146,28 +146,21 @@ def test_every_step_opens_with_the_number_of_the_model_and_the_sum_behind_it(pag
     assert len(names) == 34 and names >= STEPS.keys()
 
 
-def test_the_sum_behind_a_cell_has_every_factor(page, model):
+def test_the_sum_behind_a_cell_has_every_factor_and_arrow_keys_lead_to_the_next(page, model):
     _, kept, _ = forward(model, IDS)
     page.open("cross 1 2")
     page.open("cross scores")
     q, k = (kept[f"decoder.1.cross_attention.{name}"][2] for name in "qk")
-    assert page.at(2, 1) == pytest.approx(q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1])))
+    expected = pytest.approx(q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1])))
+    assert page.at(2, 1) == expected
     text = page.one("#cell").text
-    assert float(text.split(" = ")[-1].replace("−", "-")) == pytest.approx(
-        q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1]))
-    )
-    terms = text.split("(", 1)[1].count("·")
-    assert terms == 4 and page.one("#cell").text.count("/ 2.00") == 1
+    assert float(text.split(" = ")[-1].replace("−", "-")) == expected
+    assert text.split("(", 1)[1].count("·") == 4 and text.count("/ 2.00") == 1
     assert "S (" in page.one("#step-formula").text and "√d_k" in page.one("#step-formula").text
-
-
-def test_arrow_keys_move_in_a_matrix(page):
-    page.open("cross weights")
-    page.at(1, 1)
     page.one("canvas.live").send_keys("")
     page.press("ARROW_DOWN", "ARROW_RIGHT")
-    assert "A₃,₃" in page.one("#cell").text
-    assert page.focused.get_attribute("data-key") == "matrix A"
+    assert "S₄,₃" in page.one("#cell").text
+    assert page.focused.get_attribute("data-key") == "matrix S"
 
 
 def test_gradients_of_any_text_change_and_target(page, model, tokenizers):
@@ -323,31 +316,28 @@ def test_a_score_is_typed_and_dragged(page, model):
     assert not page.one("#score").is_enabled() and "the mask hides this key" in page.one("#cell").text
 
 
-@pytest.mark.parametrize("name", ["scale", "mask", "positions", "residual"])
-def test_the_whole_model_without(page, model, name):
+VALUES = """\
+(({ values }) => ({ scores: [...values['encoder.0.attention.scores'][0].data], x: [...values['src_input.out'].data],
+  A: [...values['decoder.0.self_attention.weights'][0].row(0)], sum: [...values['encoder.0.add_norm1.sum'].data],
+  out: [...values['encoder.0.attention.out'].data] }))(live.result())"""
+
+
+def test_the_whole_model_without_a_part(page, model):
     _, kept, _ = forward(model, IDS)
-    page.click("#switches summary")
-    page.click(f"#switch-{name}")
-    assert page.words_of("#effect dd") and len(page.changes) == 1
-    values = page.read(
-        "(({ values }) => ({ scores: [...values['encoder.0.attention.scores'][0].data],"
-        "  x: [...values['src_input.out'].data],"
-        "  A: [...values['decoder.0.self_attention.weights'][0].row(0)],"
-        "  sum: [...values['encoder.0.add_norm1.sum'].data],"
-        "  out: [...values['encoder.0.attention.out'].data] }))(live.result())"
-    )
     q, k = (kept[f"encoder.0.attention.{part}"][0] for part in "qk")
-    if name == "scale":
-        np.testing.assert_allclose(values["scores"], (q @ k.T).ravel(), atol=1e-3)
-    elif name == "mask":
-        assert np.count_nonzero(values["A"]) == len(values["A"])
-    elif name == "positions":
-        embedded = model.src_input.embedding(np.array([IDS]))[0] * 12**0.5
-        np.testing.assert_allclose(values["x"], embedded.ravel(), atol=1e-4)
-    else:
-        assert values["sum"] == values["out"]
-    page.click(f"#switch-{name}")
-    assert page.changes == []
+    embedded = model.src_input.embedding(np.array([IDS]))[0] * 12**0.5
+    page.click("#switches summary")
+    found = {}
+    for name in ("scale", "mask", "positions", "residual"):
+        page.click(f"#switch-{name}")
+        assert page.words_of("#effect dd") and len(page.changes) == 1
+        found[name] = page.read(VALUES)
+        page.click(f"#switch-{name}")
+        assert page.changes == []
+    np.testing.assert_allclose(found["scale"]["scores"], (q @ k.T).ravel(), atol=1e-3)
+    assert np.count_nonzero(found["mask"]["A"]) == len(found["mask"]["A"])
+    np.testing.assert_allclose(found["positions"]["x"], embedded.ravel(), atol=1e-4)
+    assert found["residual"]["sum"] == found["residual"]["out"]
 
 
 def test_a_row_of_another_sentence(page, model):
@@ -541,18 +531,14 @@ def test_words_are_only_words_and_the_page_asks_for_nothing(page, model, tokeniz
     assert "default-src 'none'" in text
 
 
-LONG = pytest.mark.long
-
-
-@pytest.mark.parametrize("width", [320, pytest.param(768, marks=LONG), pytest.param(1280, marks=LONG)])
-def test_nothing_runs_out_of_the_page(page, browser, width):
-    resize(browser, width)
+def test_nothing_runs_out_of_the_page(page, browser):
     steps = "cross q, cross scores, Feed-forward ffn, Input (so far) residual, Output loss, Output lens"
-    for step in steps.split(", "):
-        page.open(step)
-        assert too_wide(browser) <= 0, step
-    outside = page.read(OUTSIDE, width)
-    assert outside == []
+    for width in (320, 768, 1280):
+        resize(browser, width)
+        for step in steps.split(", "):
+            page.open(step)
+            assert too_wide(browser) <= 0, (width, step)
+        assert page.read(OUTSIDE, width) == []
 
 
 OUTSIDE = """[...document.querySelectorAll("select, input, textarea, .thumb, .step")].filter((it) => {
@@ -637,14 +623,6 @@ def test_five_million_parameters_are_under_6_megabytes():
     assert page.weights == "int8" and len(page.page.encode()) < 6_000_000
 
 
-def test_the_model_is_left_as_it_was(model, tokenizers):
-    model.train()
-    before = {name: array.tobytes() for name, array in model.state_dict().items()}
-    explore_live(model, tokenizers, TEXT)
-    assert model.training and model.config.dropout == 0.1
-    assert {name: array.tobytes() for name, array in model.state_dict().items()} == before
-
-
 def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, make_gpt, tokenizers):
     cases = [
         ((object(), tokenizers, TEXT), TypeError, "must be a Transformer, a GPT, a Llama or a Bert, got object"),
@@ -659,4 +637,8 @@ def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, mak
     for arguments, error, message in cases:
         with pytest.raises(error, match=message):
             explore_live(*arguments)
+    gpt.train()
+    before = {name: array.tobytes() for name, array in gpt.state_dict().items()}
     assert explore_live(gpt, LETTERS, "a").weights == "float32"
+    assert gpt.training and gpt.config.dropout == 0.1  # it is left as it was
+    assert {name: array.tobytes() for name, array in gpt.state_dict().items()} == before

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browsing import LivePage
+from browsing import TEXTS, LivePage
 from parity import largest_difference, largest_gradient_difference, load, numbers_in_page
 
 from transformer_np import functional as F
@@ -246,30 +246,17 @@ def test_a_head_a_key_a_score_and_a_row_are_changed_as_in_numpy(changed):
     assert np.abs(model(*ids)[0] - clean).max() > 1e-2
 
 
-def test_what_a_mask_hides_stays_hidden(changed):
+def test_what_a_mask_hides_stays_hidden_and_without_any_key_a_row_has_weight_0(changed, browser):
     logits, _ = changed
     future = {"type": "score", "path": SELF, "head": 0, "query": 1, "key": 3, "value": 50}
     elsewhere = {"type": "key", "path": SELF, "head": 0, "key": 20}  # a word that is not there yet
     np.testing.assert_array_equal(logits(future, elsewhere), logits())
-
-
-def test_without_any_key_a_row_has_weight_0_everywhere(changed, browser):
     keys = [{"type": "key", "path": CROSS, "head": 0, "key": key} for key in range(4)]
     weights = numbers_in_page(browser, SRC, GIVEN, keys)[f"{CROSS}.weights"]
     assert not weights[0].any() and np.allclose(weights[1:].sum(axis=-1), 1)
 
 
 # --- tokens and choices -----------------------------------------------------------------------------------------------
-
-TEXTS = [
-    "Ana doesn't know: “d'água”, segunda-feira (R$ 3,50)!",
-    'He said "yes" to <script>alert(1)</script>',
-    "e\u0301 \u00e9 İstanbul ΣΑΣ हिन्दी 漢字 ½ x² _a_b_ \u200d",
-    "a\x1c\x85b\ufeffc\t d\n\n  e",
-    "'tis   we'll 1234567 " + "x" * 70,
-    'at 14:30 ( a ) and "b" , " c " .d ‿ e‿f ‿‿ x ‿.',
-    "🙂👩‍👩‍👧 \U000e0100 ",
-]
 
 
 @pytest.mark.parametrize(
@@ -301,18 +288,18 @@ def test_text_is_cut_and_joined_as_in_python(browser, make_gpt, tmp_path, tokeni
     assert browser.execute_script("return live.writer.vocabulary") == vocabulary
 
 
-@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1), (4, 1), (0, 0.7), (5, 0.8)])
-def test_what_is_drawn_has_the_distribution_of_python(changed, browser, top_k, top_p):
+def test_what_is_drawn_has_the_distribution_of_python(changed, browser):
     script = """
     const [logits, how] = arguments;
     const counts = logits.map(() => 0);
     for (let seed = 1; seed <= 2000; seed++) counts[live.choose(logits, { ...how, seed }, seed % 7)]++;
     return [counts, [...live.distribution(Float64Array.from(logits), how)]];"""
     logits = changed[0]()[0]
-    how = {"temperature": 1.5, "topK": top_k, "topP": top_p}
-    counts, p = browser.execute_script(script, logits.tolist(), how)
-    expected = sampling_distribution(logits, 1.5, top_k or None, top_p)
-    np.testing.assert_allclose(p, expected, atol=1e-12)
-    assert (np.abs(np.array(counts) - 2000 * expected) <= 5 * np.sqrt(2000 * expected) + 1e-9).all()
-    assert np.abs(np.array(counts) - 2000 * F.softmax(logits)).max() > 100  # not that of temperature 1
+    for top_k, top_p in ((0, 1), (4, 1), (0, 0.7), (5, 0.8)):
+        how = {"temperature": 1.5, "topK": top_k, "topP": top_p}
+        counts, p = browser.execute_script(script, logits.tolist(), how)
+        expected = sampling_distribution(logits, 1.5, top_k or None, top_p)
+        np.testing.assert_allclose(p, expected, atol=1e-12)
+        assert (np.abs(np.array(counts) - 2000 * expected) <= 5 * np.sqrt(2000 * expected) + 1e-9).all(), how
+        assert np.abs(np.array(counts) - 2000 * F.softmax(logits)).max() > 100  # not that of temperature 1
     assert browser.execute_script("return live.choose([1, 3, 3, 2], { temperature: 0 }, 1)") == 1

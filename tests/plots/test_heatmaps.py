@@ -31,6 +31,12 @@ def test_positional_encoding():
     assert axes.images[0].get_clim() == (-1, 1)
     assert colour_bar(figure).get_ylabel() == "value"
     assert not axes.texts
+    (axes,) = heatmaps(plots.positional_encoding(3, 4))  # a small one shows its values
+    assert [text.get_text() for text in axes.texts] == [
+        *("0", "1.00", "0", "1.00"),
+        *("0.84", "0.54", "0.01", "1.00"),
+        *("0.91", "−0.42", "0.02", "1.00"),
+    ]
 
 
 @pytest.mark.parametrize(("scale", "limit"), [(0.3, 0.3), (7.0, 7.0), (0.0, 1.0), (0.95, 1.0)])
@@ -42,15 +48,6 @@ def test_a_table_of_ones_own_has_zero_in_the_middle(scale, limit):
     white = axes.images[0].to_rgba(np.zeros(1))[0, :3]
     assert white.min() > 0.95
     assert axes.images[0].to_rgba(np.array([limit]))[0, 0] > axes.images[0].to_rgba(np.array([limit]))[0, 2]  # red
-
-
-def test_a_small_table_shows_its_values():
-    (axes,) = heatmaps(plots.positional_encoding(3, 4))
-    assert [text.get_text() for text in axes.texts] == [
-        *("0", "1.00", "0", "1.00"),
-        *("0.84", "0.54", "0.01", "1.00"),
-        *("0.91", "−0.42", "0.02", "1.00"),
-    ]
 
 
 # --- attention --------------------------------------------------------------------------------------------------------
@@ -126,6 +123,8 @@ def test_values_are_printed_where_there_is_room(rng):
     }  # fmt: skip
     (axes,) = heatmaps(plots.attention(weights_of(rng, 30, 30), range(30), range(30)))
     assert not axes.texts
+    (axes,) = heatmaps(plots.attention(np.float32([[0.0, 1 + 1e-6]]), ["a"], ["b", "c"]))  # too large by rounding
+    assert [text.get_text() for text in axes.texts] == ["0", "1.00"]
 
 
 @pytest.mark.long
@@ -166,10 +165,6 @@ def test_words_are_shown_as_they_are(rng):
         assert list(words_on(axis).values()) == shown
         assert not any(label.get_parse_math() for label in axis.get_ticklabels())
     check_layout(figure)  # a missing glyph is a warning, and so an error here
-
-
-def test_a_weight_that_rounding_has_made_too_large_is_shown():
-    plots.attention(np.float32([[0.0, 1 + 1e-6]]), ["a"], ["b", "c"])
 
 
 # --- attention of a model ---------------------------------------------------------------------------------------------

@@ -76,11 +76,6 @@ def test_grids_show_numbers_names_and_shapes():
     check_layout(figure, on_panels=True)
 
 
-def test_grids_of_several_heads():
-    three = three_heads()
-    check_layout(plots.matrices(plots.attention_products(three.layer, three.words, head=3)[6]), on_panels=True)
-
-
 @pytest.mark.long
 def test_all_grids_of_several_heads():
     three = three_heads()

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
-from shared import call
+from shared import call, few_of
 
 from transformer_np import masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
@@ -74,11 +74,7 @@ def hesitating(rng, T, count):
     return plots.likeliest(logits, [*WORDS[:30], LONGEST], count)
 
 
-def long_but(cases, *few):
-    return [pytest.param(case, marks=() if case in few else pytest.mark.long) for case in cases]
-
-
-@pytest.mark.parametrize("name", long_but(OF_ATTENTION, "5 words", "2 × 4"))
+@pytest.mark.parametrize("name", few_of(zip(OF_ATTENTION), [("5 words",), ("2 × 4",)]))
 def test_attention_layout(rng, name):
     draw, shape, queries, keys = OF_ATTENTION[name]
     figure = draw(weights_of(rng, *shape), queries, keys, title=TITLE)
@@ -87,7 +83,7 @@ def test_attention_layout(rng, name):
     assert width < 10 and height < (9 if draw is plots.attention else 30)  # can be read in a README
 
 
-@pytest.mark.parametrize("name", long_but(OTHERS, "one decoding step", "6 decoding steps"))
+@pytest.mark.parametrize("name", few_of(zip(OTHERS), [("one decoding step",), ("6 decoding steps",)]))
 def test_layout(rng, name):
     draw, texts = OTHERS[name]
     figure = draw(rng)
