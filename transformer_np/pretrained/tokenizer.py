@@ -56,9 +56,8 @@ class PretrainedTokenizer:
         try:
             from tokenizers import Tokenizer
         except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                'tokenizer.json needs the tokenizers library: pip install "transformer-np[pretrained]"'
-            ) from None
+            how = 'pip install "transformer-np[pretrained]"'
+            raise ModuleNotFoundError(f"tokenizer.json needs the tokenizers library: {how}") from None
         self.name, self.segments, self.settings = "the tokenizer" if path is None else _file(Path(path)), segments, {}
         if text is None:
             self.settings = read_json_object(self.name.parent / TOKENIZER_CONFIG, optional=True)
@@ -163,12 +162,12 @@ class PretrainedTokenizer:
         for name, value in given.items():
             if value not in (True, False, None) or (value is None and name != "strip_accents"):
                 raise ValueError(f"{self.name.parent / TOKENIZER_CONFIG}: {name} must be true or false, got {value!r}")
-        changed = {name: value for name, value in given.items() if getattr(normalizer, name) != value}
-        for name, value in changed.items():
+        if all(getattr(normalizer, name) == value for name, value in given.items()):
+            return text
+        for name, value in given.items():
             setattr(normalizer, name, value)
-        if changed:
-            self._tokenizer.normalizer = normalizer
-        return self._tokenizer.to_str() if changed else text
+        self._tokenizer.normalizer = normalizer
+        return self._tokenizer.to_str()
 
 
 def _with_segments(settings):

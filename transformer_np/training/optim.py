@@ -93,9 +93,8 @@ class Optimizer:
             how = "after the optimizer was made (astype, another optimizer)"
             raise RuntimeError(f"a parameter was replaced {how}: make a new one")
         if any(p.frozen for p in self.parameters):
-            raise RuntimeError(
-                "a parameter was frozen after the optimizer was made, and would still move: make a new one"
-            )
+            what = "a parameter was frozen after the optimizer was made, and would still move"
+            raise RuntimeError(f"{what}: make a new one")
 
     def zero_grad(self):
         self.grad[...] = 0
