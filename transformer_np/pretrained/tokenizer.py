@@ -5,11 +5,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..models.layouts.folder import located
+from ..models.layouts.folder import OLDER_TOKENIZERS, TOKENIZER, located
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
-TOKENIZER = "tokenizer.json"
-OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 TOKENIZER_CONFIG = "tokenizer_config.json"
 NO_SEGMENTS = ("PreTrainedTokenizerFast", "TokenizersBackend", "DistilBert", "Roberta", "XLMRoberta", "MPNet")
 _SEEN = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves (Radford et al. 2019)
@@ -183,7 +181,7 @@ def _file(path):
     path = path / TOKENIZER if path.is_dir() else path
     if path.is_file():
         return path
-    older = [name for name in OLDER if (path.parent / name).is_file()]
+    older = [name for name in OLDER_TOKENIZERS if (path.parent / name).is_file()]
     folder = repr(str(path.parent))
     how = f"from transformers import AutoTokenizer; AutoTokenizer.from_pretrained({folder}).save_pretrained({folder})"
     hint = f', only {" and ".join(older)}. Make it where transformers is installed: python -c "{how}"'
