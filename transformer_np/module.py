@@ -121,6 +121,7 @@ class Module:
     keeping = True
     always_kept = ()  # names of the values that are kept even in eval()
     taps: tuple[str, ...] = ()  # names of the kept values that `replacing` can change, besides the output
+    places: tuple[tuple[str, type[Place]], ...] = ()  # (name, class) of other values that it can change
     _kept: Any = MappingProxyType({})
     _changes: Any = MappingProxyType({})  # {name: Tap} while values are replaced
     _seals: Any = None  # Seals after train(check=True)
@@ -219,9 +220,9 @@ class Module:
                     found[f"{path}.{name}" if path else name] = array
         return found
 
-    def replaceable(self) -> dict[str, Place]:
+    def replaceable(self) -> dict[str, type[Place]]:
         """The values inside this module, besides its output, that `replacing` can change: {name: place}."""
-        return {name: Tap() for name in self.taps}
+        return dict.fromkeys(self.taps, Tap) | dict(self.places)
 
     @contextmanager
     def replacing(self, name: str, function: Callable, backward: Callable | None = None) -> Iterator[Self]:
@@ -253,7 +254,7 @@ class Module:
             if not callable(value) and not (value is None and argument == "backward"):
                 raise TypeError(f"{argument} must be a function, got {type(value).__name__}")
         module, place = places[name]
-        with place.on(module, name, function, backward).active():
+        with place(module, name, function, backward).active():
             yield self
 
     def _values_by_name(self):
@@ -263,7 +264,7 @@ class Module:
             for key, place in module.replaceable().items():
                 found[f"{path}.{key}" if path else key] = module, place
             if path:
-                found[path] = module, Output()
+                found[path] = module, Output
         return found
 
     # --- parameters and modules by name --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from transformer_np import data
 from transformer_np.data import large
-from transformer_np.data.lazy import Lazy
+from transformer_np.data.batching import Lazy
 from transformer_np.tasks.task import Task
 from transformer_np.tasks.text import GPTOptions, GPTTask
 

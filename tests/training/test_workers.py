@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -619,7 +620,7 @@ def test_a_disk_that_is_full_ends_all(tmp_path, monkeypatch, capfd):
 
 
 def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
-    start, started = workers_module._start, []
+    start, started = ForkProcess.start, []
 
     def failing(process):
         if started:
@@ -627,7 +628,7 @@ def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
         started.append(process)
         start(process)
 
-    monkeypatch.setattr(workers_module, "_start", failing)
+    monkeypatch.setattr(ForkProcess, "start", failing)
     with pytest.raises(OSError, match="no more processes"):
         train(workers=3)
     assert started[0].exitcode is not None
@@ -737,7 +738,7 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
 
 @pytest.mark.long
 def test_an_interrupt_while_the_workers_start(monkeypatch):
-    start, started = workers_module._start, []
+    start, started = ForkProcess.start, []
 
     def interrupted(process):
         start(process)
@@ -745,7 +746,7 @@ def test_an_interrupt_while_the_workers_start(monkeypatch):
         if len(started) == 1:
             interrupt()()
 
-    monkeypatch.setattr(workers_module, "_start", interrupted)
+    monkeypatch.setattr(ForkProcess, "start", interrupted)
     trainer = train(workers=3)
     assert trainer.interrupted and trainer.step == 1
 

@@ -1,6 +1,6 @@
 """Text as input for a model: tokenizers, sentence pairs, batches and built-in corpora."""
 
-from .batching import PackedPairs, Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
+from .batching import MixedBatches, PackedPairs, Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
 from .bpe import BPETokenizer
 from .corpus import LECTURE_SENTENCE, LECTURE_TRANSLATION, english_portuguese
 from .dates import write_date, written_dates
@@ -15,7 +15,6 @@ from .masking import (
     mask_tokens,
     with_mask,
 )
-from .mixture import MixedBatches
 from .pairs import Split, read_pairs, split_pairs
 from .seen import Seen
 from .sentiment import labels_of, read_labelled, sentiment_sentences

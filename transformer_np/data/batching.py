@@ -179,3 +179,43 @@ class Seq2SeqBatches:
         shifted = [shift_right(tgt, self.bos_id, self.eos_id) for _, tgt in pairs]
         sides = [src for src, _ in pairs], *zip(*shifted, strict=True)
         return Seq2SeqBatch(*(pad_batch(side, self.pad_id) for side in sides))
+
+
+class MixedBatches:
+    """Some rows of each task in every batch (Raffel et al. 2020, §3.5.2): `batch(step)` for step = 0, 1, 2, …
+
+    parts: Seq2SeqBatches, SpanBatches or similar, one per task; their batch sizes are the shares of the mixture
+
+    Raises ValueError for an empty list.
+    """
+
+    def __init__(self, parts, pad_id=PAD):
+        check_at_least("pad_id", pad_id, -MOST)
+        self.parts, self.pad_id = list(parts), pad_id
+        if not self.parts:
+            raise ValueError("there are no batches to mix")
+
+    def batch(self, step):
+        """The batch of a training step, counted from 0: the rows of all parts, in order."""
+        batches = [part.batch(step) for part in self.parts]
+        columns = zip(*((batch.src, batch.tgt_in, batch.tgt_out) for batch in batches), strict=True)
+        return Seq2SeqBatch(*(pad_batch([row for array in arrays for row in array], self.pad_id) for arrays in columns))
+
+
+class Lazy(Sequence):
+    """make(place) for each of the places; a slice is lazy too.
+
+    batches = Lazy(make_batch, range(1_000_000))
+    batches[::1000][3]                                    # only this batch is made
+    """
+
+    def __init__(self, make, places):
+        self._make, self._places = make, places
+
+    def __len__(self):
+        return len(self._places)
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return Lazy(self._make, self._places[i])
+        return self._make(self._places[i])

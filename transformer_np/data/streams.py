@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..support.checks import as_text_ids, check_all_at_least, check_at_least
-from .lazy import Lazy
+from .batching import Lazy
 
 
 @dataclass(frozen=True)

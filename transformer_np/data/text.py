@@ -7,8 +7,8 @@ import numpy as np
 
 from ..support.checks import as_text_ids, check_all_at_least, check_at_least, check_number
 from . import large
+from .batching import Lazy
 from .files import read_utf8
-from .lazy import Lazy
 
 
 def read_text(path):

@@ -86,8 +86,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of some editors
 def _header(path, data):
     """V and D from the first line."""
     start = len(BYTE_ORDER_MARK) if data[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
-    end = data.find(b"\n", start, 200)
-    line = data[start : end if end >= 0 else 200]
+    line = data[start:200].partition(b"\n")[0]
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         numbers = parts[1:-1]  # the last may be cut off
@@ -124,14 +123,11 @@ def _is_text(data, D):
 
 def _text_rows(path, data, V, D):
     """Yield (place, word, vector) for each line."""
-    number = 1
-    while line := data.readline():
-        number += 1
-        place, (word, *numbers) = f"{path}, line {number}", line.rstrip(b" \r\n").split(b" ")
-        if number > V + 1:
-            if not line.strip() and not data[data.tell() :].strip():
-                return
-            raise ValueError(f"{place}: the header says {V} words, but there are more lines")
+    for number in range(2, V + 2):
+        place, line = f"{path}, line {number}", data.readline()
+        if not line:
+            raise ValueError(f"{path}, line {number - 1}: the file ends after {number - 2} words, the header says {V}")
+        word, *numbers = line.rstrip(b" \r\n").split(b" ")
         if not word and not numbers:
             raise ValueError(f"{place} is empty, expected a word and {D} numbers")
         word = _decoded(word, place)
@@ -144,8 +140,8 @@ def _text_rows(path, data, V, D):
             wrong = next(text for text in numbers if not _is_number(text))
             raise ValueError(f"{place}: {_shown(wrong)} is not a number") from None
         yield place, word, vector
-    if number < V + 1:
-        raise ValueError(f"{path}, line {number}: the file ends after {number - 1} words, the header says {V}")
+    if data[data.tell() :].strip():
+        raise ValueError(f"{path}, line {V + 2}: the header says {V} words, but there are more lines")
 
 
 def _binary_rows(path, data, V, D):

@@ -385,9 +385,8 @@ def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
         check_at_least("ignore_index", ignore_index, -MOST)
     targets = as_array(targets, "targets", "whole numbers")
     if targets.shape != logits.shape[:-1]:
-        raise ValueError(
-            f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"
-        )
+        wanted = f"shape {logits.shape[:-1]}, one for each row of logits"
+        raise ValueError(f"targets must have {wanted}; got {targets.shape}")
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     if counts.any():
         as_ids(targets if ignore_index is None else targets[counts], logits.shape[-1], "targets")

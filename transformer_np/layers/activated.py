@@ -1,7 +1,6 @@
 """The feed-forward network with another activation than the lecture's ReLU, or without biases."""
 
 from .. import functional as F
-from ..module import Module
 from .activations import ACTIVATIONS, activate, activate_backward
 from .feed_forward import FeedForward
 
@@ -10,9 +9,7 @@ class ActivatedFeedForward(FeedForward, activations=ACTIVATIONS):
     """y = f(x W₁ + b₁) W₂ + b₂ with f of layers.activations, such as GELU; the biases are optional."""
 
     taps = ("x", "before", "hidden")
-
-    def replaceable(self):
-        return Module.replaceable(self)
+    places = ()
 
     def forward(self, x):
         x = self.keep(x=x)

@@ -29,6 +29,7 @@ class MultiHeadAttention(Module):
 
     always_kept = ("weights",)
     taps = ("x", "memory", "q", "k", "v", "concat")
+    places = (("scores", Weights), ("weights", Weights), ("written", Written))
 
     def __init__(self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None):
         check_all_at_least(1, d_model=d_model, num_heads=num_heads)
@@ -54,9 +55,6 @@ class MultiHeadAttention(Module):
         first forward. Those of tiles are computed each time they are read."""
         weights = self._kept.get("weights")
         return weights.weights() if isinstance(weights, Tiles) else weights
-
-    def replaceable(self):
-        return {**super().replaceable(), "scores": Weights(), "weights": Weights(), "written": Written()}
 
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):

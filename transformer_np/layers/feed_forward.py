@@ -23,6 +23,7 @@ class FeedForward(Module):
     """
 
     taps = ("x",)
+    places = (("hidden", Hidden),)
     may_have_bias = True
     variants: ClassVar[dict[str, type]] = {}  # {activation: the subclass that computes it, the ReLU without biases}
 
@@ -49,9 +50,6 @@ class FeedForward(Module):
         self.b1 = Parameter(np.zeros(d_ff, dtype)) if bias else None
         self.w2 = Parameter(glorot_uniform(rng, d_ff, d_model, dtype))
         self.b2 = Parameter(np.zeros(d_model, dtype)) if bias else None
-
-    def replaceable(self):
-        return {**super().replaceable(), "hidden": Hidden()}
 
     def forward(self, x):
         x = self.keep(x=x)

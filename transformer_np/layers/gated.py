@@ -18,6 +18,7 @@ class GatedFeedForward(FeedForward, activations=GATED):
     """y = (f(x W_gate) · x W₁) W₂: what one linear map lets through is multiplied with another. There are no biases."""
 
     taps = ("x", "gate", "value")
+    places = ()  # the hidden features are the product of gate and value, and never kept
     may_have_bias = False
 
     def __init__(self, d_model, d_ff, activation="gated_gelu", bias=False, rng=None, dtype: DTypeLike = np.float32):
@@ -25,11 +26,6 @@ class GatedFeedForward(FeedForward, activations=GATED):
         rng = as_rng(rng)
         self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         super().__init__(d_model, d_ff, activation, bias, rng, dtype)
-
-    def replaceable(self):
-        places = super().replaceable()
-        del places["hidden"]  # it is the product of gate and value, and never kept
-        return places
 
     def forward(self, x):
         x, w_gate, w1, w2 = self.keep(x=x), self.w_gate.data, self.w1.data, self.w2.data

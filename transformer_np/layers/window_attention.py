@@ -4,7 +4,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..support.checks import check_at_least, check_flag
 from .attention import MultiHeadAttention
-from .places import BandWeights
+from .places import BandWeights, Written
 
 
 class WindowAttention(MultiHeadAttention):
@@ -16,6 +16,7 @@ class WindowAttention(MultiHeadAttention):
     """
 
     taps = ("x", "q", "k", "v", "concat")
+    places = (("scores", BandWeights), ("weights", BandWeights), ("written", Written))
 
     def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("window", window, 0)
@@ -28,9 +29,6 @@ class WindowAttention(MultiHeadAttention):
         """The attention weights of the last forward by distance, (B, H, T, R): weights[..., t, j] is the weight that
         query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")
-
-    def replaceable(self):
-        return {**super().replaceable(), "scores": BandWeights(), "weights": BandWeights()}
 
     def forward(self, x):
         """x (B, T, D)  ->  (B, T, D)"""

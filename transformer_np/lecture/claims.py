@@ -11,6 +11,7 @@ from ..layers import RNN, Embedding, FeedForward, MultiHeadAttention, Positional
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..masks import causal_mask, padding_mask
 from ..models import TransformerConfig
+from ..notebooks.texts import results
 from . import steps
 
 
@@ -324,20 +325,14 @@ def decoder_parts():
 
 def teacher_forcing_helps():
     """In the stored experiment of notebook 07: with each seed more sequences are right than after own words."""
-    forced, own = ([run["right"] for run in _results("07")[name]] for name in ("teacher forcing", "own words"))
+    forced, own = ([run["right"] for run in results("07")[name]] for name in ("teacher forcing", "own words"))
     return min(forced) > max(own)
 
 
 def sinusoids_do_not_extrapolate():
     """In the stored experiment of notebook 15: far beyond the training length the loss is worse than counting pairs."""
-    runs = [run["by_position"] for run in _results("15")["2017"]]
+    runs = [run["by_position"] for run in results("15")["2017"]]
     return min(np.mean(run[96:]) for run in runs) > 2.4 > 1.7 > max(np.mean(run[:32]) for run in runs)
-
-
-def _results(name):
-    from ..notebooks.texts import results
-
-    return results(name)
 
 
 def one_token_at_a_time():

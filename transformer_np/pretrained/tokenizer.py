@@ -5,11 +5,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..models.layouts.folder import located
+from ..models.layouts.folder import OLDER_TOKENIZERS, TOKENIZER, located
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
-TOKENIZER = "tokenizer.json"
-OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 TOKENIZER_CONFIG = "tokenizer_config.json"
 NO_SEGMENTS = ("PreTrainedTokenizerFast", "TokenizersBackend", "DistilBert", "Roberta", "XLMRoberta", "MPNet")
 _SEEN = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves (Radford et al. 2019)
@@ -56,9 +54,8 @@ class PretrainedTokenizer:
         try:
             from tokenizers import Tokenizer
         except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                'tokenizer.json needs the tokenizers library: pip install "transformer-np[pretrained]"'
-            ) from None
+            how = 'pip install "transformer-np[pretrained]"'
+            raise ModuleNotFoundError(f"tokenizer.json needs the tokenizers library: {how}") from None
         self.name, self.segments, self.settings = "the tokenizer" if path is None else _file(Path(path)), segments, {}
         if text is None:
             self.settings = read_json_object(self.name.parent / TOKENIZER_CONFIG, optional=True)
@@ -163,12 +160,12 @@ class PretrainedTokenizer:
         for name, value in given.items():
             if value not in (True, False, None) or (value is None and name != "strip_accents"):
                 raise ValueError(f"{self.name.parent / TOKENIZER_CONFIG}: {name} must be true or false, got {value!r}")
-        changed = {name: value for name, value in given.items() if getattr(normalizer, name) != value}
-        for name, value in changed.items():
+        if all(getattr(normalizer, name) == value for name, value in given.items()):
+            return text
+        for name, value in given.items():
             setattr(normalizer, name, value)
-        if changed:
-            self._tokenizer.normalizer = normalizer
-        return self._tokenizer.to_str() if changed else text
+        self._tokenizer.normalizer = normalizer
+        return self._tokenizer.to_str()
 
 
 def _with_segments(settings):
@@ -184,7 +181,7 @@ def _file(path):
     path = path / TOKENIZER if path.is_dir() else path
     if path.is_file():
         return path
-    older = [name for name in OLDER if (path.parent / name).is_file()]
+    older = [name for name in OLDER_TOKENIZERS if (path.parent / name).is_file()]
     folder = repr(str(path.parent))
     how = f"from transformers import AutoTokenizer; AutoTokenizer.from_pretrained({folder}).save_pretrained({folder})"
     hint = f', only {" and ".join(older)}. Make it where transformers is installed: python -c "{how}"'

@@ -1,6 +1,5 @@
 """Values inside a module that change while it runs: the parts of `Module.replacing`."""
 
-import copy
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,17 +10,14 @@ from .intercept import methods
 class Place:
     """A value inside a module, or its output.
 
-    While a value is replaced, `forward` and `backward` of a copy of its place stand in for those of the module. They
-    are bound methods, so that a deep copy of the module has a replacement of its own.
+    function and backward replace the value and its gradient. Meanwhile `forward` and `backward` of the place stand in
+    for those of the module. They are bound methods, so that a deep copy of the module has a replacement of its own.
     """
 
-    def on(self, module, name, function, backward):
-        """This place in a module, with the functions that replace the value and its gradient."""
-        place = copy.copy(self)
-        place.module, place.name, place.function, place.vjp = module, name, function, backward
-        place.plain_forward, place.plain_backward = module.forward, module.backward
-        place.array = place.new_array = None  # the value in the last forward, before and after
-        return place
+    def __init__(self, module, name, function, backward):
+        self.module, self.name, self.function, self.vjp = module, name, function, backward
+        self.plain_forward, self.plain_backward = module.forward, module.backward
+        self.array = self.new_array = None  # the value in the last forward, before and after
 
     def forward(self, *args, **kwargs):
         self.array = self.new_array = None

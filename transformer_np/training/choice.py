@@ -1,4 +1,8 @@
-"""From the choice of `workers` to a team: only this file distinguishes 1, a number, "auto" and "mpi"."""
+"""From the choice of `workers` to a team: only this file distinguishes 1, a number, "auto" and "mpi". The choice "auto"
+measures how long a step takes: a few steps are timed, and leave no trace."""
+
+import statistics
+import time
 
 from ..support.checks import check_at_least
 from ..support.platform import can_fork
@@ -6,6 +10,10 @@ from ..support.processes import blas_threads, cores
 from .mpi import MPITeam
 from .team import Team
 from .workers import Workers
+
+LEAST_TO_MEASURE = 20  # remaining steps: with fewer, timing some is not worth it
+MOST_REHEARSALS, REHEARSAL_SECONDS = 6, 0.5
+WORTH = 0.95  # of the time of one process: a team that saves less is not used
 
 
 def team_of(workers):
@@ -21,9 +29,6 @@ def team_of(workers):
         return MPITeam()
     check_at_least("workers", workers, 1)
     return Workers(workers) if workers > 1 else Team()
-
-
-WORTH = 0.95  # of the time of one process: a team that saves less is not used
 
 
 class OnePerCore(Team):
@@ -49,3 +54,27 @@ class OnePerCore(Team):
             times = f"a step takes {1000 * alone:.1f} ms with one process, {1000 * shared:.1f} ms with {size}"
             self._team.reason = f"processes: {self._team.size} ({times})"
         return self._team
+
+
+def seconds_per_step(trainer, batches, team):
+    """The median of a few steps that change only the gradients, which every step clears."""
+
+    def rehearse(member):
+        seconds = []
+        with trainer.sharing(member, batches) as share:
+            batch = batches.batch(trainer.step)
+            while len(seconds) < 2 or (len(seconds) < MOST_REHEARSALS and sum(seconds) < REHEARSAL_SECONDS):
+                started = time.perf_counter()
+                trainer.optimizer.zero_grad()
+                for part, weight in share.pieces(batch):
+                    trainer.objective.forward(part)
+                    trainer.objective.backward(weight)
+                member.total(0.0)
+                member.add_gradients(trainer.optimizer)
+                member.updated(trainer.optimizer)
+                seconds += member.total(time.perf_counter() - started)  # the same for all: they stop together
+        return statistics.median(seconds[1:]) / member.size  # the first step warms up
+
+    with trainer.state.restored():
+        trainer.model.train()
+        return team.run(trainer.optimizer, rehearse)

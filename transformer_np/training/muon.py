@@ -15,12 +15,6 @@ QUINTICS = (
 )  # fmt: skip
 
 
-def quintics_of(iterations):
-    """The (a, b, c) of so many iterations: those of QUINTICS, whose last triple serves all further ones."""
-    check_at_least("iterations", iterations, 1)
-    return [QUINTICS[min(n, len(QUINTICS) - 1)] for n in range(iterations)]
-
-
 def orthogonalised(g, quintics=QUINTICS[:3]):
     """The orthogonal matrix nearest to g, roughly: U Vᵀ of the decomposition g = U Σ Vᵀ (Jordan et al. 2024).
 
@@ -88,7 +82,9 @@ class Muon(AdamW):
     ):  # fmt: skip
         check_number("momentum", momentum, "[0, 1)")
         check_number("others", others, "[0, ∞)")
-        self.momentum, self.quintics = momentum, quintics_of(iterations)
+        check_at_least("iterations", iterations, 1)
+        self.momentum = momentum
+        self.quintics = [*QUINTICS, *[QUINTICS[-1]] * iterations][:iterations]  # the last serves all further ones
         chosen = matrices or is_matrix
         super().__init__(
             parameters, lr, betas, eps, weight_decay, decays=chosen, rates=lambda p: 1.0 if chosen(p) else others

@@ -59,7 +59,6 @@ class TeacherForcing(Objective):
     """
 
     def __init__(self, model, label_smoothing=0.0):
-        check_kind("model", model, Module)
         check_has("model", model, "config.pad_id")
         super().__init__(model, model.config.pad_id, label_smoothing)
 

@@ -93,9 +93,15 @@ class Optimizer:
             how = "after the optimizer was made (astype, another optimizer)"
             raise RuntimeError(f"a parameter was replaced {how}: make a new one")
         if any(p.frozen for p in self.parameters):
-            raise RuntimeError(
-                "a parameter was frozen after the optimizer was made, and would still move: make a new one"
-            )
+            what = "a parameter was frozen after the optimizer was made, and would still move"
+            raise RuntimeError(f"{what}: make a new one")
+
+    def _check_copied(self):
+        if self._is_new_copy and not self.grad.any():
+            both = "Copy both together, model, optimizer = copy.deepcopy((model, optimizer))"
+            what = "this copied optimizer has parameters of its own, and no model gives them a gradient"
+            raise RuntimeError(f"{what}. {both}, or make a new optimizer for the model")
+        self._is_new_copy = False
 
     def zero_grad(self):
         self.grad[...] = 0
@@ -103,11 +109,7 @@ class Optimizer:
     def step(self, part=None):
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
-        if self._is_new_copy and not self.grad.any():
-            both = "Copy both together, model, optimizer = copy.deepcopy((model, optimizer))"
-            what = "this copied optimizer has parameters of its own, and no model gives them a gradient"
-            raise RuntimeError(f"{what}. {both}, or make a new optimizer for the model")
-        self._is_new_copy = False
+        self._check_copied()
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
         for block in self._blocks(start, stop):

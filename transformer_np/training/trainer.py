@@ -14,9 +14,8 @@ from ..module import Module
 from ..support.checks import check_at_least, check_flag, check_has, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
-from .choice import team_of
+from .choice import LEAST_TO_MEASURE, seconds_per_step, team_of
 from .optim import clip_arrays
-from .rehearsal import LEAST_TO_MEASURE, seconds_per_step
 from .share import Share, most_rows
 from .state import State, diverged
 from .state import TrainingError as TrainingError

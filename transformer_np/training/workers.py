@@ -60,12 +60,18 @@ class Workers(Team):
             self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
         fork = multiprocessing.get_context("fork")
         pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first process, end of the other)
-        arguments = [(rank, pipes, optimizer, body) for rank in range(1, self.size)]
-        processes = [fork.Process(target=self._work, args=own, daemon=True) for own in arguments]
+        processes = [
+            fork.Process(target=self._work, args=(rank, pipes, optimizer, body), daemon=True)
+            for rank in range(1, self.size)
+        ]
         try:
-            with interrupts_blocked(STOP_SIGNALS):
+            with interrupts_blocked(STOP_SIGNALS), warnings.catch_warnings():
+                # Python warns that a forked process waits forever for a lock that another thread of this process holds,
+                # because that thread is not copied. Our processes need no such lock: they run NumPy, whose matrix
+                # library is prepared for a fork, and use their pipe.
+                warnings.filterwarnings("ignore", ".*is multi-threaded, use of fork", DeprecationWarning)
                 for process in processes:
-                    _start(process)
+                    process.start()
             for _, other in pipes:  # now only the other process holds this end, and it closes when that process ends
                 other.close()
             self._ends = {rank: own for rank, (own, _) in enumerate(pipes, start=1)}
@@ -160,15 +166,6 @@ class Workers(Team):
 
     def gather(self, value):
         return self._collect(value)
-
-
-def _start(process):
-    with warnings.catch_warnings():
-        # Python warns that a forked process waits forever for a lock that another thread of this process holds, because
-        # that thread is not copied. Our processes need no such lock: they run NumPy, whose matrix library is prepared
-        # for a fork, and use their pipe.
-        warnings.filterwarnings("ignore", ".*is multi-threaded, use of fork", DeprecationWarning)
-        process.start()
 
 
 def _how_it_ended(process):

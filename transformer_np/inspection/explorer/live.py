@@ -97,10 +97,9 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
             size = len(made.page.encode())
             if size <= most:
                 return made
-    raise ValueError(
-        f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
-        f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
-    )
+    what = f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights"
+    how = "use a shorter text or train a model with fewer layers"
+    raise ValueError(f"{what}: the model has {model.num_parameters():,} parameters; {how}")
 
 
 def _guessed(kind, tokenizer):

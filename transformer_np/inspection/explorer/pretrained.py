@@ -1,6 +1,7 @@
 """The tokenizer of a pretrained model in the living page: what of tokenizer.json the page reads."""
 
 import json
+import re
 
 KNOWN = {  # what `live_page/pretrained.js` has, of each part of a tokenizer
     "model": {"BPE", "WordPiece", "WordLevel"},
@@ -34,16 +35,16 @@ def described(tokenizer):
     if model["type"] == "BPE" and (model.get("continuing_subword_prefix") or model.get("end_of_word_suffix")):
         what = "a prefix or suffix of its words"
         raise ValueError(f"the page has no tokenizer of byte pairs with {what}: use another model")
-    tokens = [None] * (1 + max([*vocabulary.values(), *(token["id"] for token in found["added_tokens"])]))
-    for token, i in [*vocabulary.items(), *((token["content"], token["id"]) for token in found["added_tokens"])]:
-        tokens[i] = token
+    tokens = {i: token for token, i in vocabulary.items()}
+    tokens |= {token["id"]: token["content"] for token in found["added_tokens"]}
     if model["type"] == "BPE":
         pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"])
         model["merges"] = [(vocabulary[a], vocabulary[b], vocabulary[a + b]) for a, b in pairs]
     before, after = _around(found.get("post_processor"), vocabulary)
     rules = {name: found.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
     bytewise = any(part["type"] == "ByteLevel" for part in _parts("decoder", rules["decoder"]))
-    made = {"kind": "pretrained", "tokens": tokens, "model": model, "added": found["added_tokens"], **rules}
+    listed = [tokens.get(i) for i in range(1 + max(tokens))]
+    made = {"kind": "pretrained", "tokens": listed, "model": model, "added": found["added_tokens"], **rules}
     return {**made, "bytewise": bytewise, "before": before, "after": after}
 
 
@@ -78,30 +79,26 @@ def translated(pattern):
 
     Raises ValueError for a pattern with a group or a quantifier that JavaScript does not have.
     """
+    unknown = f"the page cannot read the tokenizer's pattern {pattern!r}: use another model"
     if any(sign in pattern for sign in ("(?>", "++", "*+", "?+", "\\h", "\\G", "&&", "[[:")):
-        raise ValueError(f"the page cannot read the tokenizer's pattern {pattern!r}: use another model")
-    made, i, in_class, ignoring = [], 0, False, 0  # ignoring: the depth of groups inside (?i:
-    while i < len(pattern):
-        c = pattern[i]
-        if pattern.startswith("(?i:", i):
+        raise ValueError(unknown)
+    made, in_class, ignoring = [], False, 0  # ignoring: the depth of groups inside (?i:
+    for part in re.findall(r"\(\?i:|\\.|.", pattern, re.DOTALL):
+        if part == "(?i:":
             made.append("(?:")
-            ignoring, i = 1, i + 4
-            continue
-        if c == "\\":
-            c = pattern[i : i + 2]
-            i += 2
-            if c in ("\\s", "\\S"):
-                inside = WHITE if c == "\\s" else None
-                if in_class and inside is None:
-                    raise ValueError(f"the page cannot read the tokenizer's pattern {pattern!r}: use another model")
-                made.append(WHITE if in_class else f"[{'' if inside else '^'}{WHITE}]")
-            else:
-                made.append(c.removeprefix("\\") if c[1] in "'\"" else c)
-            continue
-        in_class = (in_class or c == "[") and c != "]"
-        if ignoring and not in_class:
-            ignoring += (c == "(") - (c == ")")
-        both = ignoring and c.isalpha() and not in_class
-        made.append(f"[{c.lower()}{c.upper()}{'ſ' if c in 'sS' else ''}]" if both else c)
-        i += 1
+            ignoring = 1
+        elif part == "\\s":
+            made.append(WHITE if in_class else f"[{WHITE}]")
+        elif part == "\\S":
+            if in_class:
+                raise ValueError(unknown)
+            made.append(f"[^{WHITE}]")
+        elif part[0] == "\\":
+            made.append(part[1] if part[1] in "'\"" else part)
+        else:
+            in_class = (in_class or part == "[") and part != "]"
+            if ignoring and not in_class:
+                ignoring += (part == "(") - (part == ")")
+            both = ignoring and part.isalpha() and not in_class
+            made.append(f"[{part.lower()}{part.upper()}{'ſ' if part in 'sS' else ''}]" if both else part)
     return "".join(made)

@@ -21,7 +21,8 @@ KEPT_SETTINGS = (  # which our configurations lack
     "task_specific_params",
 )  # fmt: skip
 KEPT_TEXTS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
-TOKENIZER_FILES = (TOKENIZER, *KEPT_TEXTS, "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model")
+OLDER_TOKENIZERS = "vocab.txt vocab.json merges.txt tokenizer.model spiece.model sentencepiece.bpe.model".split()
+TOKENIZER_FILES = (TOKENIZER, *KEPT_TEXTS, *OLDER_TOKENIZERS)
 USE_FILES = (  # how the model is used: for generation, for sentence vectors
     "generation_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip

@@ -73,10 +73,9 @@ def find_tensors(folder):
 def check_kind(name, tensor):
     """The tensor; ValueError if its numbers are of a kind that is not supported."""
     if tensor.kind not in STORED:
-        raise ValueError(
-            f"{tensor.path}: {name} is {tensor.kind}, which is not supported; supported are {', '.join(STORED)}. "
-            "Convert it where torch is installed: AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
-        )
+        what = f"{name} is {tensor.kind}, which is not supported; supported are {', '.join(STORED)}"
+        how = "AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
+        raise ValueError(f"{tensor.path}: {what}. Convert it where torch is installed: {how}")
     return tensor
 
 
