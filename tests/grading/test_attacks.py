@@ -40,6 +40,10 @@ HONEST = {
     "h_plain": (SOFTMAX + BACKWARD, 2),
     "h_loops": ("import numpy as np\n" + LOOPS + BACKWARD, 2),
     "h_diagonal": (SOFTMAX + DIAGONAL, 1),
+    "h_no_axis": (SOFTMAX + BACKWARD.replace("(axis,", "(-1,"), 1),
+    "h_half": (BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n", 1),
+    "h_imports": ("import itertools\nfrom transformer_np.module import Module\n"
+                  "from transformer_np.functional import TILE\n" + SOFTMAX, 1),
     "h_prints": (SOFTMAX.replace("    e =", "    print('x', x)\n    e =") + BACKWARD, 2),
     "h_settings": ("import numpy as np, warnings\nnp.seterr(all='raise')\nwarnings.simplefilter('error')\n"
                    + BACKWARD, 1),
@@ -82,7 +86,8 @@ def among(root, attacks, between):
         if number % between == 0:
             before, (honest_source, _) = next(honest)
             hand_in(root / "in" / f"{number:03} {before}", {before: honest_source})  # the same file name as alone
-        sources[f"{number:03} {name}"] = source
+        text = source if isinstance(source, bytes) else source.replace("FOLDER", str(root / "in"))
+        sources[f"{number:03} {name}"] = text
     last, (honest_source, _) = next(honest)
     hand_in(root / "in" / f"999 {last}", {last: honest_source})
     return graded(hand_in(root / "in", sources), root / "grades.csv")
@@ -101,7 +106,8 @@ def host():
     for folder in ("/dev/shm", "/dev/mqueue", tempfile.gettempdir()):
         names = os.listdir(folder) if os.path.isdir(folder) else ()
         seen[folder] = [name for name in names if "left" in name or name.startswith("submission-")]
-    seen["processes"] = [pid for pid in children_of(os.getpid()) if "bwrap" in _command_of(pid)]
+    commands = {pid: _command_of(pid) for pid in children_of(os.getpid())}
+    seen["processes"] = [pid for pid, text in commands.items() if "bwrap" in text or "grading" in text]
     return seen
 
 
@@ -116,6 +122,9 @@ def test_honest_grades_are_what_they_should_be(alone):
     for name, (_, points) in HONEST.items():
         assert alone[name].points(RUBRIC) >= points, [v.message for v in alone[name].verdicts.values()]
         assert not alone[name].remarks
+    told = {name: alone[name].verdicts["softmax_backward"].misconception for name in ("h_diagonal", "h_no_axis")}
+    assert told == {"h_diagonal": "only the diagonal", "h_no_axis": "axis not used"}
+    assert alone["h_half"].verdicts["softmax"].outcome == "not started"
 
 
 @pytest.mark.parametrize(
