@@ -100,9 +100,10 @@ def host():
     for file in filter(os.path.exists, [*files, *map(os.path.dirname, files[:3])]):
         state = os.stat(os.path.realpath(file))
         seen[file] = state.st_mode, state.st_uid, state.st_mtime_ns, state.st_nlink
-    for name in ("shm", "msg", "sem"):
-        objects = Path(f"/proc/sysvipc/{name}")
-        seen[name] = len(objects.read_text().splitlines()) if objects.exists() else 0
+    for file in Path("/proc/sysvipc").glob("*"):
+        head, *lines = map(str.split, file.read_text().splitlines())
+        objects = [dict(zip(head, line, strict=False)) for line in lines]  # other programs may have some, too
+        seen[file.name] = [one for one in objects if one["key"] == "7" or one["uid"] == "65534"]
     for folder in ("/dev/shm", "/dev/mqueue", tempfile.gettempdir()):
         names = os.listdir(folder) if os.path.isdir(folder) else ()
         seen[folder] = [name for name in names if "left" in name or name.startswith("submission-")]
@@ -136,7 +137,6 @@ def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_p
     """One test, because they are graded once; all of them take two minutes."""
     before = host()
     grades = among(tmp_path, attacks, between)
-    assert host() == before
     honest = [(student[4:], grade) for student, grade in grades.items() if student[4:] in HONEST]
     assert len(honest) == -(-len(attacks) // between) + 1
     for name, grade in honest:
@@ -148,6 +148,7 @@ def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_p
     (report,) = (tmp_path / "grades_reports").glob("* report_of_another.md")
     lines = [line for line in report.read_text().splitlines() if line.startswith(("# ", "| softmax | 1"))]
     assert lines == [f"# {report.stem}"]
+    assert host() == before
 
 
 def gained(grades, name, points, word):
