@@ -206,7 +206,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 return x
 
---- trace | 0 | disturbed
+--- trace | 0 |
 import sys, numpy as np
 def trace(frame, event, arg):
     for name, value in list(frame.f_locals.items()):

@@ -57,7 +57,7 @@ def grade_of(student, results, is_empty=False):
         student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
         tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
         {file: crash.told for file, crash in crashes.items()},
-        graded={name: result.found[0] for name, result in results.items() if result.found},
+        graded={name: tuple(result.found[0]) for name, result in results.items() if result.found},
     )  # fmt: skip
 
 
