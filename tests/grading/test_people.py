@@ -441,7 +441,7 @@ def test_what_a_teacher_gives_by_hand(tmp_path):
     assert (row["softmax"], row["softmax_backward"], row["written proof"]) == ("0.45", "0.9", "3")
     assert (row["points"], row["points possible"], row["percent"]) == ("4.35", "6", "72.5")
     assert (ben["points"], ben["written proof"]) == ("0", "")
-    for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 | ", "points corrected by the teacher"):
+    for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 |  |  |  |", "points corrected by the teacher"):
         assert text in (tmp_path / "g_reports" / "ada.md").read_text()
     assert ada.factor == 0.9
 
