@@ -72,6 +72,30 @@ def softmax(x, axis=-1):
         "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
     ),
     "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
+    "os_exit": (during("os._exit(0)"), 1, "exit code 0"),
+    "numpy": (
+        "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
+        "np.abs = np.exp = lambda x: 0 * x\n"
+        "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
+    ),
+    "called": (
+        "from transformer_np import functional as F\n" + during("return F.softmax(x, axis)"),
+        1, "library's solution: softmax",
+    ),
+    "read": (
+        "import transformer_np.functional as F\n" + during(
+            "space = {'__package__': 'transformer_np'}\nexec(open(F.__file__).read(), space)\n"
+            "return space['softmax'](x, axis)"), 1, "",
+    ),
+    "deletes": (  # FOLDER: with the submissions
+        during("import shutil\nshutil.rmtree('FOLDER', ignore_errors=True)\nos.remove('FOLDER')"), 1, "",
+    ),
+    "steals": (
+        during("import glob\nfor file in glob.glob('FOLDER/**/*.py', recursive=True):\n"
+               "    exec(open(file).read(), space := {})\n    if 'softmax' in space: return space['softmax'](x, axis)"),
+        1, "",
+    ),
+    "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
     "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
     "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
 }  # fmt: skip
@@ -182,7 +206,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 return x
 
---- trace | 0 | disturbed
+--- trace | 0 |
 import sys, numpy as np
 def trace(frame, event, arg):
     for name, value in list(frame.f_locals.items()):
@@ -216,7 +240,7 @@ for kind in (socket.AF_INET, socket.AF_UNIX):
 return x
 
 --- killing | 1 |
-for pid in range(-1, 300):
+for pid in (os.getppid(), *range(-1, 300)):
     try: os.kill(pid, 9)
     except OSError: pass
 return x

@@ -40,6 +40,10 @@ HONEST = {
     "h_plain": (SOFTMAX + BACKWARD, 2),
     "h_loops": ("import numpy as np\n" + LOOPS + BACKWARD, 2),
     "h_diagonal": (SOFTMAX + DIAGONAL, 1),
+    "h_no_axis": (SOFTMAX + BACKWARD.replace("(axis,", "(-1,"), 1),
+    "h_half": (BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n", 1),
+    "h_imports": ("import itertools\nfrom transformer_np.module import Module\n"
+                  "from transformer_np.functional import TILE\n" + SOFTMAX, 1),
     "h_prints": (SOFTMAX.replace("    e =", "    print('x', x)\n    e =") + BACKWARD, 2),
     "h_settings": ("import numpy as np, warnings\nnp.seterr(all='raise')\nwarnings.simplefilter('error')\n"
                    + BACKWARD, 1),
@@ -82,7 +86,8 @@ def among(root, attacks, between):
         if number % between == 0:
             before, (honest_source, _) = next(honest)
             hand_in(root / "in" / f"{number:03} {before}", {before: honest_source})  # the same file name as alone
-        sources[f"{number:03} {name}"] = source
+        text = source if isinstance(source, bytes) else source.replace("FOLDER", str(root / "in"))
+        sources[f"{number:03} {name}"] = text
     last, (honest_source, _) = next(honest)
     hand_in(root / "in" / f"999 {last}", {last: honest_source})
     return graded(hand_in(root / "in", sources), root / "grades.csv")
@@ -95,13 +100,15 @@ def host():
     for file in filter(os.path.exists, [*files, *map(os.path.dirname, files[:3])]):
         state = os.stat(os.path.realpath(file))
         seen[file] = state.st_mode, state.st_uid, state.st_mtime_ns, state.st_nlink
-    for name in ("shm", "msg", "sem"):
-        objects = Path(f"/proc/sysvipc/{name}")
-        seen[name] = len(objects.read_text().splitlines()) if objects.exists() else 0
+    for file in Path("/proc/sysvipc").glob("*"):
+        head, *lines = map(str.split, file.read_text().splitlines())
+        objects = [dict(zip(head, line, strict=False)) for line in lines]  # other programs may have some, too
+        seen[file.name] = [one for one in objects if one["key"] == "7" or one["uid"] == "65534"]
     for folder in ("/dev/shm", "/dev/mqueue", tempfile.gettempdir()):
         names = os.listdir(folder) if os.path.isdir(folder) else ()
         seen[folder] = [name for name in names if "left" in name or name.startswith("submission-")]
-    seen["processes"] = [pid for pid in children_of(os.getpid()) if "bwrap" in _command_of(pid)]
+    commands = {pid: _command_of(pid) for pid in children_of(os.getpid())}
+    seen["processes"] = [pid for pid, text in commands.items() if "bwrap" in text or "grading" in text]
     return seen
 
 
@@ -116,6 +123,9 @@ def test_honest_grades_are_what_they_should_be(alone):
     for name, (_, points) in HONEST.items():
         assert alone[name].points(RUBRIC) >= points, [v.message for v in alone[name].verdicts.values()]
         assert not alone[name].remarks
+    told = {name: alone[name].verdicts["softmax_backward"].misconception for name in ("h_diagonal", "h_no_axis")}
+    assert told == {"h_diagonal": "only the diagonal", "h_no_axis": "axis not used"}
+    assert alone["h_half"].verdicts["softmax"].outcome == "not started"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +137,6 @@ def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_p
     """One test, because they are graded once; all of them take two minutes."""
     before = host()
     grades = among(tmp_path, attacks, between)
-    assert host() == before
     honest = [(student[4:], grade) for student, grade in grades.items() if student[4:] in HONEST]
     assert len(honest) == -(-len(attacks) // between) + 1
     for name, grade in honest:
@@ -139,6 +148,7 @@ def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_p
     (report,) = (tmp_path / "grades_reports").glob("* report_of_another.md")
     lines = [line for line in report.read_text().splitlines() if line.startswith(("# ", "| softmax | 1"))]
     assert lines == [f"# {report.stem}"]
+    assert host() == before
 
 
 def gained(grades, name, points, word):

@@ -45,43 +45,7 @@ DIAGONAL = """
 def softmax_backward(dy, y, axis=-1):
     return dy * y * (1 - y)
 """
-NO_AXIS = """
-def softmax_backward(dy, y, axis=-1):
-    return y * (dy - (dy * y).sum(-1, keepdims=True))
-"""
-HONEST = {
-    "ada": SOFTMAX + BACKWARD,
-    "ben": SOFTMAX + DIAGONAL,
-    "cem": BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n",
-    "dana": SOFTMAX + NO_AXIS,
-    "eli": "import itertools\nfrom transformer_np.module import Module\nfrom transformer_np.functional import TILE\n"
-    + SOFTMAX,
-}  # fmt: skip
-
-# name: source, points (of 2), a word that the remarks hold; others, which need walls, are in `attacks`
-HOSTILE = {
-    "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
-    "numpy": (
-        "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
-        "np.abs = np.exp = lambda x: 0 * x\n"
-        "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
-    ),
-    "kill": (
-        "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
-        "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",
-    ),
-    "called": (
-        "from transformer_np import functional as F\n"
-        "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD, 1, "library's solution: softmax",
-    ),
-    "read": (
-        "import transformer_np.functional as F\n"
-        "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
-        "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD, 1, "",
-    ),
-    "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
-    "=1+1": (SOFTMAX + BACKWARD, 2, ""),
-}  # fmt: skip
+HONEST = {"ada": SOFTMAX + BACKWARD, "ben": SOFTMAX + DIAGONAL}
 
 
 def hand_in(folder, sources):
@@ -101,73 +65,11 @@ def grade(folder, out, rubric=TWO, seed=7, workers=2, limits=PATIENT):
     return {g.student: g for g in grading.run()}
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The honest ones among themselves."""
-    root = tmp_path_factory.mktemp("alone")
-    return grade(hand_in(root / "in", HONEST), root / "grades.csv")
-
-
-@pytest.fixture(scope="module")
-def among(tmp_path_factory):
-    """The honest ones among the hostile ones: grades, and where they are."""
-    root = tmp_path_factory.mktemp("among")
-    folder = hand_in(root / "in", HONEST | {name: source for name, (source, *_) in HOSTILE.items()})
-    os.symlink(folder / "ada.py", folder / "link.py")
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(folder / "pipe_file.py")
-    deletes = (
-        f"import os, shutil\ndef softmax(x, axis=-1):\n    shutil.rmtree({str(root)!r}, ignore_errors=True)\n"
-        f"    os.remove({str(folder / 'ada.py')!r})\n"
-    )
-    steals = (
-        f"def softmax(x, axis=-1):\n    exec(open({str(folder / 'ada.py')!r}).read(), globals())\n"
-        "    return softmax(x, axis)\n"
-    )
-    hand_in(folder, {"deletes": deletes, "steals": steals})
-    return grade(folder, root / "grades.csv"), root
-
-
 @pytest.mark.long
-def test_honest_grades_are_what_they_should_be(alone):
-    outcomes = {name: [(v.outcome, v.misconception) for v in g.verdicts.values()] for name, g in alone.items()}
-    right = ("passed", None)
-    assert outcomes == {
-        "ada": [right, right], "ben": [right, ("wrong gradient", "only the diagonal")],
-        "cem": [("not started", None), right], "dana": [right, ("wrong gradient", "axis not used")],
-        "eli": [right, ("not started", None)],
-    }  # fmt: skip
-    assert not any(g.remarks for g in alone.values())
-
-
-@pytest.mark.long
-def test_hostile_neighbours_change_no_grade(alone, among):
-    for name, own in alone.items():
-        assert among[0][name].verdicts == own.verdicts
-        assert among[0][name].remarks == own.remarks
-
-
-@pytest.mark.long
-def test_hostile_submissions_get_what_they_deserve(among):
-    for name, (_, points, word) in HOSTILE.items():
-        got = among[0][name]
-        assert got.points(TWO) == points, (name, [v.message for v in got.verdicts.values()])
-        assert word in "; ".join(got.remarks), name
-
-
-@pytest.mark.long
-def test_other_submissions_and_files_are_out_of_reach(among):
-    grades, root = among
-    for name in ("deletes", "steals", "link"):
-        assert grades[name].points(TWO) == 0
-    assert "it is a link" in grades["link"].remarks[0]
-    assert (root / "in" / "ada.py").read_text() == HONEST["ada"]
-
-
-@pytest.mark.long
-def test_the_table_and_the_reports(among):
-    grades, root = among
-    rows = rows_of(root / "grades.csv")
+def test_the_table_and_the_reports(tmp_path):
+    folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"]})
+    grades = grade(folder, tmp_path / "grades.csv")
+    rows = rows_of(tmp_path / "grades.csv")
     assert set(rows) == set(grades)
     assert list(rows["ada"]) == [
         "student", "points", "points possible", "percent", "softmax", "softmax_backward", "remarks",
@@ -175,14 +77,13 @@ def test_the_table_and_the_reports(among):
     same = "the same file as =1+1 (=1+1.py)"
     assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", same]
     assert list(rows["ben"].values()) == ["ben", "1", "2", "50.0", "1", "0", ""]
-    assert "'=1+1" in (root / "grades.csv").read_text()
-    report = (root / "grades_reports" / "ben.md").read_text()
+    assert "'=1+1" in (tmp_path / "grades.csv").read_text()
+    report = (tmp_path / "grades_reports" / "ben.md").read_text()
     assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
     assert "off-diagonal" in report
     assert "seed" not in report
     assert "Isolation: own process" in report
-    overview = (root / "grades_reports" / "overview.md").read_text()
-    assert "only the diagonal (1)" in overview
+    assert "only the diagonal (1)" in (tmp_path / "grades_reports" / "overview.md").read_text()
 
 
 def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
@@ -190,17 +91,6 @@ def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
     grade = SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0)
     text = overview([grade], SimpleNamespace(points={"softmax": 1}, possible=1), "run")
     assert "| 1 | softmax | operator | This has the wrong operator. |" in text
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("among")
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-def test_nothing_is_left_behind():
-    assert [pid for pid in children_of(os.getpid()) if "grading" in arguments_of(pid)] == []
-
-
-def arguments_of(pid):
-    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
 
 
 BLOCKS = """
@@ -340,7 +230,7 @@ def test_without_a_rubric_everything_counts_one():
 
 @pytest.mark.long
 def test_only_what_changed_is_graded_again(tmp_path):
-    folder, out = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "ben")}), tmp_path / "grades.csv"
+    folder, out = hand_in(tmp_path / "in", HONEST), tmp_path / "grades.csv"
     first = Grading(folder, out, TWO, limits=PATIENT, trust=True)
     first.run()
     table = out.read_text()

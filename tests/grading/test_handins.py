@@ -277,12 +277,6 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
     assert "helping" not in sys.modules
 
 
-def test_utf_16_is_named_by_check(tmp_path):
-    (tmp_path / "homework.py").write_bytes(SOFTMAX.encode("utf-16"))
-    with pytest.raises(ValueError, match=r"homework\.py was skipped: it is UTF-16; save it as UTF-8"):
-        load(tmp_path / "homework.py")
-
-
 # --- cells -----------------------------------------------------------------------------------------------------------
 
 CELLS = r"""

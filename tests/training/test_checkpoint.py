@@ -175,7 +175,7 @@ def test_a_model_comes_back(path, model):
     assert np.array_equal(found(src, tgt_in), model.eval()(src, tgt_in))
 
 
-_OWN_PROCESSES = ("given", "keeper", "package", "session", "worker")
+_OWN_PROCESSES = ("given", "keeper", "package", "process", "session", "worker")
 
 
 @pytest.mark.long

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..homework.judging.judge import OUTCOMES, Verdict
+from ..homework.judging.judge import Verdict
 from ..homework.remarks import place
 
 
@@ -30,13 +30,8 @@ class Result:
 def result_from(said):
     """The Result in a dictionary that JSON has kept, or None if it is none."""
     try:
-        crashes = {file: tuple(map(str, crash)) for file, crash in said["not_loaded"].items()}
-        texts = [tuple(map(str, said[name])) for name in ("layers", "called", "lost", "notes")]
-        verdict, found = Verdict(**said["verdict"]), tuple(tuple(one) for one in said["found"])
-        if verdict.outcome not in OUTCOMES:
-            return None
-        return Result(verdict, found, str(said["elsewhere"]), texts[0], crashes, *texts[1:])
-    except (KeyError, TypeError, AttributeError):
+        return Result(**said | {"verdict": Verdict(**said["verdict"])})
+    except (KeyError, TypeError):
         return None
 
 

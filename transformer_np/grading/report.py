@@ -100,7 +100,8 @@ def summary(grade, rubric):
 
 
 def rows_of_report(grade, rubric):
-    """(exercise, points, outcome, mistake) for every exercise, and for answers that the teacher reads."""
+    """(exercise, points, outcome, mistake, what was graded) for every exercise, and for answers that the teacher
+    reads."""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         got = ", ".join(
@@ -111,7 +112,7 @@ def rows_of_report(grade, rubric):
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
         yield name, got, outcome, verdict.misconception or "", grade.place(name)
     for title, worth in rubric.written.items():
-        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", ""
+        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", "", ""
 
 
 def explained(grade, rubric):

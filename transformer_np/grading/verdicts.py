@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, repeat
 
 from ..homework.answers import Survey, as_they_are
 from ..homework.judging.crash import Crash
@@ -57,7 +57,7 @@ def grade_of(student, results, is_empty=False):
         student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
         tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
         {file: crash.told for file, crash in crashes.items()},
-        graded={name: result.found[0] for name, result in results.items() if result.found},
+        graded={name: tuple(result.found[0]) for name, result in results.items() if result.found},
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _verdict(task, known, tried, judge, sources):
         return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
     verdicts = [
         _verdict_on(task, replies, where, tried, judge, sources.get(where.file, b"") if where else b"")
-        for replies, where in zip_longest(tried.replies[name], found)
+        for replies, where in zip(tried.replies[name], chain(found, repeat(None)), strict=False)  # the time may end
     ]
     chosen = best(verdicts)
     if begun and verdicts[chosen].outcome == "not started":  # only the stub could be loaded

@@ -243,11 +243,10 @@ class _Notebook(_File):
 
     def _take_texts(self, text, number, inside):
         with suppress(*NO_PYTHON):
-            found = bindings(parsed(_fenced(text)).body)
-            names = dict.fromkeys(n for n, node, _ in found if isinstance(node, DEFINES) and _is_written(n, node))
-            told = f"{', '.join(f'`{name}`' for name in names)} {'are' if len(names) > 1 else 'is'} {inside}"
-            for name in names:
-                self.elsewhere.setdefault(name, f"{told} ({place(self.name, number, None)}): make it a code cell")
+            for name, node, _ in bindings(parsed(_fenced(text)).body):
+                if isinstance(node, DEFINES) and _is_written(name, node):
+                    where = place(self.name, number, None)
+                    self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): make it a code cell")
 
 
 def _is_written(name, node):

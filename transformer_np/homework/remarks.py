@@ -27,7 +27,14 @@ def remarks_on(known, crashes, definitions, names):
     definitions: {exercise: [the Definition that counts, others]}; names: of the exercises of the course
     """
     remarks = [failed(file, crash) for file, crash in crashes.items()]
-    remarks += dict.fromkeys(known.elsewhere[name] for name in names if name in known.elsewhere)
+    together = {}
+    for name in (name for name in names if name in known.elsewhere):
+        what, _, where = known.elsewhere[name].partition(" ")
+        together.setdefault(where, []).append(what)
+    remarks += [
+        f"{', '.join(what)} {where.replace('is ', 'are ', 1) if what[1:] else where}"
+        for where, what in together.items()
+    ]
     groups = {}
     for name in names:
         first, *others = definitions.get(name) or [None]
