@@ -22,6 +22,11 @@ def difficulty(exercise):
     return _DIFFICULTY[exercise.difficulty]
 
 
+def effort(exercise):
+    """The amount of work, and the section that explains the exercise, if it names one: "a line or two, §4"."""
+    return ", ".join(filter(None, [difficulty(exercise), exercise.section]))
+
+
 def stub(exercise):
     """The source of an exercise with its exact signature and docstring, and `raise NotImplementedError` as body.
 
@@ -60,7 +65,7 @@ def pieces_of_file(exercises):
 
 
 def _comment(exercise):
-    about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
+    about = f"{effort(exercise)}; hint: transformer-np homework hint {exercise.name}"
     return textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
 
 
