@@ -13,7 +13,7 @@ from .path import chapter_line, chapters
 
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
-_WIDTH = 120
+WIDTH = 119  # of a heading, and at most of a comment
 BODY = "raise NotImplementedError"
 
 
@@ -57,7 +57,7 @@ def pieces_of_file(exercises):
     pieces, known = [], set()
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
-        heading += "-" * (_WIDTH - 1 - len(heading)) + "\n"
+        heading += "-" * (WIDTH - len(heading)) + "\n"
         if needed := _own_imports(here, stubs, known):
             heading += f"{needed}\n"
         pieces.append((heading, [(exercise, _comment(exercise), stubs[exercise.name]) for exercise in here]))
@@ -66,7 +66,7 @@ def pieces_of_file(exercises):
 
 def _comment(exercise):
     about = f"{effort(exercise)}; hint: transformer-np homework hint {exercise.name}"
-    return textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
+    return textwrap.fill(about, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
 def with_stub(text, exercise):
