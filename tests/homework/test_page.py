@@ -192,6 +192,14 @@ def test_a_file_becomes_texts():
         answers_in("print('another course')\n", DEFAULTS)
 
 
+def test_the_headings_of_a_student_stay():
+    own = "# --- a helper ---\ndef pos(x):\n    return x > 0\n\n\n# --- the answer ---------\ndef relu(x):\n"
+    own += "    return x * pos(x)\n\n\n# --- a test ---\nassert relu(2) == 2\n"
+    file = stub_file([all_exercises()["relu"], all_exercises()["softmax_backward"]])
+    stub = file[file.index("def relu") : file.index("\n\n# --- Backpropagation")]
+    assert answers_in(file.replace(stub, own), DEFAULTS) == {"relu": f"import numpy as np\n\n\n{own}"}
+
+
 # --- in Chromium -----------------------------------------------------------------------------------------------------
 
 

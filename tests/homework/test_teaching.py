@@ -7,12 +7,14 @@ import pytest
 
 from transformer_np import cli
 from transformer_np.functional import softmax
+from transformer_np.grading.report import explained
 from transformer_np.grading.run import Grading
 from transformer_np.grading.verify import problems
 from transformer_np.homework import all_exercises, check, load, progress
 from transformer_np.homework.course import default_course
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import ExercisesError, exercises_in, own_exercises
+from transformer_np.homework.stubs import effort, stub_file
 
 CLASS = '''
 import numpy as np
@@ -266,9 +268,21 @@ def test_graded_in_isolation(own, tmp_path):
     assert all(verdict.passed for verdict in grades["ada"].verdicts.values())
     assert grades["ben"].verdicts["scaled"].misconception == "without the absolute value"
     assert grades["ben"].verdicts["Counter"].misconception == "nothing kept"
+    with exercises_in(own):
+        below = {title: text for title, _, text in explained(grades["ben"], default_course())}
+    assert re.fullmatch(r"Lecture: Week 1\. \d+% of the cases are right\.", below["scaled"])
+    assert re.fullmatch(r"\d+% of the cases are right\.", below["Counter"])  # which has no section
     assert not grades["eve"].verdicts["scaled"].passed
     assert not grades["mal"].verdicts["scaled"].passed
     assert "FileNotFoundError" in grades["mal"].verdicts["scaled"].message
+
+
+def test_an_exercise_without_a_section(own):
+    (own / "counter.py").write_text(CLASS, encoding="utf-8")
+    (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")
+    with exercises_in(own):
+        assert "\n# a line or two; hint: transformer-np homework hint Counter\n" in stub_file(own_exercises().values())
+        assert [effort(one) for one in own_exercises().values()] == ["a line or two", "a line or two, Week 1"]
 
 
 def test_a_students_file_in_the_same_folder_is_no_sheet(own):

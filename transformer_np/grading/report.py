@@ -125,7 +125,8 @@ def explained(grade, rubric):
             right = f"{verdict.share:.0%} of the cases"
             if name in rubric.for_lecture and verdict.core_share is not None:  # which gives the core's points
                 right = f"{verdict.core_share:.0%} of the lecture's cases and {verdict.share:.0%} of all cases"
-            yield name, verdict.message, f"Lecture: {all_exercises()[name].section}. {right} are right."
+            section = all_exercises()[name].section
+            yield name, verdict.message, (f"Lecture: {section}. " if section else "") + f"{right} are right."
 
 
 def student_report(grade, rubric, run):

@@ -10,7 +10,7 @@ from textwrap import indent
 from .. import __version__
 from .course import OWN
 from .path import all_exercises, own_exercises, own_files
-from .stubs import BODY, difficulty, imports, stub
+from .stubs import BODY, effort, imports, stub
 
 NOTEBOOK, REQUIREMENTS = "homework.ipynb", "requirements.txt"
 _IN_AUTOGRADER = "/autograder/source/files"  # where Otter's container has the files of the autograder
@@ -32,8 +32,8 @@ def exported(course, names, grader, wheel=None):
     cells, files = list(head), {f"{OWN}/{name}": content for name, content in sorted(own_files(names).items())}
     for exercise in exercises:
         name, parts = exercise.name, course.parts_of(exercise.name)
-        about = f"{difficulty(exercise).capitalize()}, {exercise.section}. {exercise.hints[0]}"
-        cells.append(_markdown(f"## {name}\n\n{about}"))
+        about = f"{effort(exercise)}. {exercise.hints[0]}"
+        cells.append(_markdown(f"## {name}\n\n{about[0].upper()}{about[1:]}"))
         if grader == "nbgrader":
             cells.append(_code(_with_markers(stubs[name]), _metadata(name, solution=True)))
             cells += [_code(_test(part, grader), _metadata(f"{name}-{part.of}", points=part.worth)) for part in parts]

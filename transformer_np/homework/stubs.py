@@ -12,13 +12,18 @@ from .path import chapter_line, chapters
 
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
-_WIDTH = 120
+WIDTH = 119  # of a heading, and at most of a comment
 BODY = "raise NotImplementedError"
 
 
 def difficulty(exercise):
     """The amount of work, in words."""
     return _DIFFICULTY[exercise.difficulty]
+
+
+def effort(exercise):
+    """The amount of work, and the section that explains the exercise, if it names one: "a line or two, §4"."""
+    return ", ".join(filter(None, [difficulty(exercise), exercise.section]))
 
 
 def stub(exercise):
@@ -51,7 +56,7 @@ def pieces_of_file(exercises):
     pieces, known = [], set()
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
-        heading += "-" * (_WIDTH - 1 - len(heading)) + "\n"
+        heading += "-" * (WIDTH - len(heading)) + "\n"
         if needed := _own_imports(here, stubs, known):
             heading += f"{needed}\n"
         pieces.append((heading, [(exercise, _comment(exercise), stubs[exercise.name]) for exercise in here]))
@@ -59,8 +64,8 @@ def pieces_of_file(exercises):
 
 
 def _comment(exercise):
-    about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
-    return textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
+    about = f"{effort(exercise)}; hint: transformer-np homework hint {exercise.name}"
+    return textwrap.fill(about, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
 def with_stub(text, exercise):

@@ -9,7 +9,7 @@ from ...support.files import write_atomically
 from ...support.pyodide import address, copied, read_lock, short_hash, write_archive
 from ..limit import SECONDS
 from ..path import chapters, own_exercises, own_folder
-from ..stubs import difficulty, pieces_of_file
+from ..stubs import effort, pieces_of_file
 from .tab import default
 
 _FILES = Path(__file__).parent / "files"
@@ -64,7 +64,7 @@ def described(course):
 
 def _described(course, exercise, comment, stub):
     return {
-        "name": exercise.name, "about": f"{difficulty(exercise)}, {exercise.section}", "hints": exercise.hints,
+        "name": exercise.name, "about": effort(exercise), "hints": exercise.hints,
         "task": paragraphs(inspect.getdoc(exercise.reference) or ""), "comment": comment, "stub": stub,
         "text": default(exercise), "points": course.points[exercise.name],
         "extended": exercise.name in course.extended,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from .. import definitions
 from ..definitions import first_line, names_in, stored, unread
+from ..stubs import WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
-_HEADING = re.compile(r"# --- .* -{3,}")
 _KEPT = "#| "  # begins the lines of a text that is not Python: the file can then be imported without it
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -106,7 +106,7 @@ def _blocks(text, names):
         block = Block([])
         for line in lines[first:last]:
             comment = _COMMENT.fullmatch(line)
-            if (comment and comment[1] in names) or _HEADING.fullmatch(line):
+            if (comment and comment[1] in names) or _is_heading(line):
                 if block.lines:
                     blocks.append(_with_names(block, owner))
                 owner, block = comment[1] if comment else None, Block([])
@@ -121,6 +121,11 @@ def _blocks(text, names):
         if owner is not None and not any(match and match[1] == owner for match in map(_COMMENT.fullmatch, lines)):
             owner = None  # without comment lines, only the definition is known to belong to the exercise
     return blocks
+
+
+def _is_heading(line):
+    """Whether the line is a chapter's. Those that students write for themselves are not of its width."""
+    return len(line) == WIDTH and line.startswith("# --- ") and line.endswith("-")
 
 
 def _with_names(block, owner):
