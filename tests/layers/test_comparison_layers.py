@@ -121,10 +121,7 @@ def test_memory_of_window_attention_is_linear(causal):
     [
         (lambda: F.causal_conv1d(np.ones((B, T, D)), np.ones((0, D, E))), "w is empty"),
         (lambda: F.causal_conv1d(np.ones((B, T, D)), np.ones((2, D, E)), dilation=0), "dilation must be at least 1"),
-        (
-            lambda: F.window_attention_backward(*np.ones((4, T, D)), np.ones((T, 4)), 2),
-            r"weights must have 5 columns, as window = 2 gives; got shape \(7, 4\)",
-        ),
+        (lambda: F.window_attention_backward(*np.ones((4, T, D)), np.ones((T, 4)), 2), r"5 columns, .*\(7, 4\)"),
     ],
 )
 def test_errors(make, message):

@@ -350,13 +350,6 @@ def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
     assert 0.9 * size < peak < 1.12 * size
 
 
-def test_blank_draws_nothing_and_ends():
-    with blank():
-        zeros = GPT(GPTConfig(13, 17, 12, 3, 2, 10))
-    assert all(not p.data.any() for name, p in zeros.named_parameters() if not name.endswith("gamma"))
-    assert all(p.data.any() for name, p in GPT(GPTConfig(13, 17, 12, 3, 2, 10)).named_parameters() if ".w" in name)
-
-
 @pytest.mark.parametrize(("kind", "case"), [(GPT, "gpt2_tied"), (Bert, "bert_classifier")])
 def test_values_from_a_folder_are_not_drawn_first(folder_of, monkeypatch, kind, case):
     """Drawing them is most of the time that a real model would need."""
@@ -425,11 +418,6 @@ def test_what_is_written_is_what_was_read(folder_of, tmp_path, case):
     kinds = dict.fromkeys(LLAMAS, f"{settings['model_type'].title()}ForCausalLM")
     kinds |= {name: kind for name, (kind, _) in ref.CASES.items()} | {"bert_pretraining": "BertForMaskedLM"}
     assert settings["architectures"] == [kinds[case]]
-
-
-def test_astype_is_what_is_written(tmp_path, rng):
-    randomised(GPT(GPTConfig(*SIZES[GPT])), rng).astype("float64").save_pretrained(tmp_path)
-    assert settings_of(tmp_path)["dtype"] == GPT.from_pretrained(tmp_path).config.dtype == "float64"
 
 
 def test_a_gpt_without_biases_gets_ones_that_are_zero(tmp_path, rng):

@@ -151,10 +151,8 @@ def test_more_steps_say_what_the_learning_rate_does(here, capsys):
     code, _, err = call(capsys, "train", "gpt", "--out", "run", "--resume", "--steps", 60)
     *_, last, new = History.load("run/checkpoint.safetensors").learning_rates[:21]
     assert code == 0 and new > 1.2 * last
-    assert (
-        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has 60 steps instead of 20; "
-        f"--constant-lr {last:.2g} goes on with that rate instead"
-    ) in err
+    assert f"goes from {last:.2g} to {new:.2g}, because its schedule now has 60 steps instead of 20; " in err
+    assert f"--constant-lr {last:.2g} goes on with that rate instead" in err
 
 
 def test_a_constant_rate_after_the_end(here, capsys):

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, few_of, stderr_until
+from shared import A_STEP_IS_DONE, fails, few_of, stderr_until
 
 from transformer_np import cli
 from transformer_np.data import TextBatches, TextStreams
@@ -155,10 +155,7 @@ ENDS = [
     ("def disturb(): sys.exit(3)\nfit(10**9, Disturbed())", r"process 1 left the training: sys.exit\(3\)"),
     ("def disturb(): os.kill(os.getpid(), signal.SIGKILL)\nfit(10**9, Disturbed())", None),
     ("open('file', 'a').close()\ntrainer.checkpoint = 'file/in it/file'\nfit(3)", "NotADirectoryError"),
-    (
-        "if trainer.leads: trainer.optimizer.steps = 4\nfit(9)",
-        r"ValueError: the processes have done different numbers .* \[4, 0\]",
-    ),
+    ("if trainer.leads: trainer.optimizer.steps = 4\nfit(9)", r"have done different numbers .* \[4, 0\]"),
     ("fit(9, TextStreams(np.arange(150) % 11, 4, 1))", "ValueError: 2 workers cannot share a batch of 1 rows"),
 ]
 WHO_ENDS = ["an error", "an exit", "a kill", "a file for a folder", "other steps", "too few rows"]
@@ -204,11 +201,8 @@ def test_mpiexec_without_mpi4py(here, tmp_path, monkeypatch, capsys):
     for name in [name for name in sys.modules if name.partition(".")[0] == "mpi4py"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    assert cli.main(["train", "translate", *TINY, "--out", "run"]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and re.fullmatch(
-        r"transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich\n", err
-    )
+    message = fails(capsys, "train", "translate", *TINY, "--out", "run")
+    assert re.fullmatch(r"mpiexec needs mpi4py and an MPI library \(.*\): pip install mpi4py mpich", message)
     model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8))
     with pytest.raises(ModuleNotFoundError, match="mpiexec needs mpi4py"):
         Trainer(model, Adam(model.parameters()), NextToken(model), workers="mpi")

@@ -99,9 +99,8 @@ def translation(**config):
     """Sentences of very different lengths, with 22 pairs in fives: the last batch of an epoch has two."""
     rng = np.random.default_rng(3)
     sources = [rng.integers(4, V, n).tolist() for n in rng.choice([1, 2, 9], 22)]
-    model = Transformer(
-        TransformerConfig(V, 11, **{**SIZES, "num_encoder_layers": 1, "num_decoder_layers": 1, "max_len": 12, **config})
-    )
+    sizes = {**SIZES, "num_encoder_layers": 1, "num_decoder_layers": 1, "max_len": 12}
+    model = Transformer(TransformerConfig(V, 11, **{**sizes, **config}))
     optimizer = SGD(model.parameters(), 0.5, momentum=0.9)
     objective = TeacherForcing(model, label_smoothing=0.1)
     batches = Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], 5).in_order()
@@ -648,9 +647,7 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     else:
         batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
         monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
-    with pytest.raises(
-        ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of .*\?\)"
-    ) as e:
+    with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of ") as e:
         train(workers=3, batches=batches)
     assert where == "a message" or "worker 2" in str(e.value)
 
@@ -794,28 +791,18 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
 
 
 @pytest.mark.long
-def test_what_was_printed_before_is_not_printed_again(tmp_path):
-    """A file is written when the buffer is full or the process ends, and a copy has a copy of the buffer."""
+def test_a_process_whose_matrix_library_has_threads():
+    """And nothing that it printed before is printed again: a file is written when the buffer is full or the process
+    ends, and a copy has a copy of the buffer."""
     out = script(
         """
         sys.stdout.write("before\\n")
-        train(workers=3, steps=2)
-        sys.stdout.write("after\\n")
-        """
-    )
-    assert out == "before\nafter\n"
-
-
-@pytest.mark.long
-def test_a_process_whose_matrix_library_has_threads():
-    out = script(
-        """
         a = np.ones((700, 700), np.float32)
         for _ in range(4):
             a @ a
-            trainer = train(workers=2, steps=3)
-            print(trainer.step, len(trainer.history.losses))
+            trainer = train(workers=3, steps=3)
+            sys.stdout.write(f"{trainer.step} {len(trainer.history.losses)}\\n")
         """,
         OPENBLAS_NUM_THREADS="4",
     )
-    assert out == "3 3\n" * 4
+    assert out == "before\n" + "3 3\n" * 4
