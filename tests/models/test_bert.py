@@ -37,10 +37,11 @@ HEADS |= {"classify_tokens": ("token_classifier.",), "span_scores": ("span_head.
 
 
 @pytest.mark.parametrize("options", [{}, {"tie_embeddings": True}, {"activation": "relu"}, {"dropout": 0.3}], ids=str)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS[1:])
 def test_gradients_of_every_parameter(make, method, options):
+    """With what each head adds; those of the body alone are asked for in test_every_model.py."""
     model = make(**options)
-    report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=1 if options else 3)
+    report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=1 if options else 2)
     assert {entry.name for entry in report.entries} == {f"module.{name}" for name, _ in model.named_parameters()}
     assert report.passed, str(report)
 

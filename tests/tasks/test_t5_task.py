@@ -42,13 +42,6 @@ def train(folder, **options):
 
 
 @pytest.fixture(scope="module")
-def learned(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "t5"
-    sizes = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340}
-    return folder, train(folder, tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, dropout=0.0, **sizes)
-
-
-@pytest.fixture(scope="module")
 def begun(small, tmp_path_factory):
     """The folder of a run of one step: it knows the same tasks and words."""
     folder = tmp_path_factory.mktemp("runs") / "begun"
@@ -90,11 +83,12 @@ def test_only_padding_is_left_out_of_the_loss(random_module):
 
 
 @pytest.mark.long
-def test_the_prefix_decides(learned):
-    folder, run = learned
+def test_the_prefix_decides(small, tmp_path):
+    options = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340, "dropout": 0.0}
+    run = train(tmp_path / "run", tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, **options)
     assert list(run.measured) == ["translate: exact match on unseen texts", "sentiment: exact match on unseen texts"]
     assert min(run.measured.values()) > 0.8
-    for answers in (TextToText.of(run), TextToText.load(folder)):
+    for answers in (TextToText.of(run), TextToText.load(tmp_path / "run")):
         right = [
             (answers.answer(f"translate English to Portuguese: {text}") == target)
             + (answers.answer(f"sentiment: {text}") == label)
@@ -295,11 +289,9 @@ def test_commands_that_show_no_t5_say_so(pretrained, capsys, command, message):
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_the_command(learned, capsys, monkeypatch):
-    folder, _ = learned
-    monkeypatch.chdir(folder.parent)
-    answers = TextToText.load(folder)
+def test_the_command(begun, capsys, monkeypatch):
+    monkeypatch.chdir(begun.parent)
+    answers = TextToText.load(begun)
     texts = ["translate English to Portuguese: leo runs now", "sentiment: leo runs now", "summarize: leo runs now"]
     code, out, err = call(capsys, "t5", *texts)
     assert code == 0 and out.splitlines() == [answers.answer(text) for text in texts]
@@ -310,18 +302,18 @@ def test_the_command(learned, capsys, monkeypatch):
     assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
     lines = b"sentiment: ana sings now\n\nsentiment: rui sleeps today"
     stdin(monkeypatch, lines)
-    assert done(capsys, "t5", "--model", folder, "--beam", 2).splitlines()[1] == ""
+    assert done(capsys, "t5", "--model", begun, "--beam", 2).splitlines()[1] == ""
     for arguments, message in (
         (["sentiment: "], "there is no text after 'sentiment:'"),
         ([""], "the text is empty"),
         (["--beam", "0", "sentiment: x"], "--beam must be at least 1"),
         (["--max-len", "0", "sentiment: x"], "--max-len must be at least 1"),
-        (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 128"),
+        (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 24"),
         (["--length-penalty", "-1", "sentiment: x"], "--length-penalty must lie in 0 … 10"),
     ):
         assert message in fails(capsys, "t5", *arguments)
     done(capsys, "plot", "bias", "-o", "bias.png")
-    assert (folder.parent / "bias.png").stat().st_size > 1000
+    assert (begun.parent / "bias.png").stat().st_size > 1000
 
 
 # --- its picture -----------------------------------------------------------------------------------------------------
