@@ -13,17 +13,9 @@ SEGMENTS = np.array([[0, 0, 1, 2, 2], [1, 0, 1, 2, 0]])
 METHODS = ("forward", "classify", "mlm_logits", "classify_tokens", "span_scores")
 
 
-@pytest.fixture
-def make(random_module):
-    """make(**config) -> a small Bert in float64, every parameter random."""
-
-    def make(**config):
-        sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
-        rest = {"type_vocab_size": 3, "num_classes": C, "dropout": 0.0, "dtype": "float64"}
-        rest |= {"token_classes": 6, "span_head": True, "tie_embeddings": False}
-        return random_module(Bert(BertConfig(**{**sizes, **rest, **config})))
-
-    return make
+SIZES = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF, "dropout": 0.0}
+HEADS_TOO = {"num_classes": C, "token_classes": 6, "span_head": True, "tie_embeddings": False}
+MODEL = "Bert", {**SIZES, **HEADS_TOO, "type_vocab_size": 3}
 
 
 def outputs(model, *inputs, **options):

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from folders import write
 from safetensors.numpy import load_file
 from shared import assert_same, done, fails
 
-from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, Word2Vec, Word2VecConfig
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.tasks import fine_tuning, runs
@@ -42,10 +42,7 @@ def write_folder(folder, kind):
     end, pair = (" [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1") if kind == "bert" else ("", None)
     marks = [("[CLS]", 2), ("[SEP]", 3)]
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(f"[CLS] $A{end}", pair, marks)
-    model = randomised(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
-    model.save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+    return write(folder, MODELS[kind](len(WORDS)), tokenizer)
 
 
 @pytest.fixture
