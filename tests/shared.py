@@ -79,16 +79,6 @@ def flags_of(options):
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
 
 
-def by_differences(loss, parameter, place, step=1e-5):
-    """The derivative of loss() by one number of a parameter, from both sides."""
-    before, losses = parameter.data[place], []
-    for moved in (before + step, before - step):
-        parameter.data[place] = moved
-        losses.append(loss())
-    parameter.data[place] = before
-    return (losses[0] - losses[1]) / (2 * step)
-
-
 def stderr_until(process, pattern):
     """What a process says on stderr until the pattern is in it; for ever if it says something else."""
     said = b""

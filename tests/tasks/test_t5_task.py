@@ -8,13 +8,12 @@ import pytest
 from shared import call, done, fails, stdin
 
 from transformer_np import data, plots
-from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
-from transformer_np.data.tokenizers import EOS, PAD, UNK
+from transformer_np.data import CharTokenizer
+from transformer_np.data.tokenizers import EOS, UNK
 from transformer_np.decoding import beam_search
 from transformer_np.models import GPT, T5, GPTConfig, T5Config
 from transformer_np.tasks import t5
 from transformer_np.tasks.t5 import LONGEST, T5Options, T5Task, TextToText
-from transformer_np.training import TeacherForcing
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 16, "d_head": 6, "d_ff": 20, "vocab_size": 300}
 # the same texts for two tasks, so that only the prefix tells what is asked
@@ -54,29 +53,6 @@ def text_file(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("the cat sat on the mat, and the dog sat on the log. " * 60, encoding="utf-8")
     return path
-
-
-# --- the objective ---------------------------------------------------------------------------------------------------
-
-
-def test_only_padding_is_left_out_of_the_loss(random_module):
-    """The decoder starts with the padding, and every token of a target counts, its end too."""
-    sizes = {"d_model": 8, "num_heads": 2, "d_head": 3, "d_ff": 10, "num_encoder_layers": 1, "num_decoder_layers": 2}
-    config = T5Config(11, **sizes, dropout=0.0, dtype="float64", pad_id=PAD, eos_id=EOS, bos_id=PAD)
-    objective = TeacherForcing(random_module(T5(config)))
-    pairs = [([4, 5, 6, EOS], [7, 8]), ([5, EOS], [9, 10, 7, 7]), ([8, 8, EOS], [])]
-    parts = Seq2SeqBatches(pairs[:2], 2, bos_id=PAD), Seq2SeqBatches(pairs[2:], 1, bos_id=PAD)
-    batch = MixedBatches(parts).batch(0)
-    assert (batch.tgt_in[:, 0] == PAD).all()
-    nats, tokens = 0.0, 0
-    for src, tgt in pairs:  # each by itself, without any padding
-        logits = objective.model(np.array([src]), np.array([[PAD, *tgt]]))[0]
-        log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-        nats -= log_p[np.arange(len(tgt) + 1), [*tgt, EOS]].sum()
-        tokens += len(tgt) + 1
-    loss, counted = objective.forward(batch)
-    assert counted == objective.count(batch) == tokens == 9
-    assert loss == pytest.approx(nats / tokens, rel=1e-12)
 
 
 # --- training --------------------------------------------------------------------------------------------------------
