@@ -1,14 +1,10 @@
 """One T5 for several tasks: its batches, its training, its runs on disk, and what it answers."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 from shared import call, done, fails, stdin
 
 from transformer_np import data, plots
-from transformer_np.data import CharTokenizer
 from transformer_np.data.tokenizers import EOS, UNK
 from transformer_np.decoding import beam_search
 from transformer_np.models import GPT, T5, GPTConfig, T5Config
@@ -178,17 +174,6 @@ def test_spans_of_a_text(small, text_file, tmp_path):
 def test_options(options, message):
     with pytest.raises(ValueError, match=message):
         T5Options(**options)
-
-
-def test_a_run_with_another_vocabulary(begun, tmp_path):
-    shutil.copytree(begun, tmp_path / "run")
-    path = tmp_path / "run" / "run.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
-    assert description["prefixes"] == ["translate English to Portuguese: ", "sentiment: "]
-    more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
-    path.write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
-    with pytest.raises(ValueError, match="was trained with another vocabulary"):
-        TextToText.load(tmp_path / "run")
 
 
 # --- a pretrained one ------------------------------------------------------------------------------------------------

@@ -51,13 +51,13 @@ def assert_same(a, b):
 
 
 class Disturbed:
-    """Batches that call `disturb()` before they hand out the one of a step (counted from 1)."""
+    """Batches that call `disturb()` before they hand out the one of a step, counted from 1, where `there()`."""
 
-    def __init__(self, step, disturb):
-        self.inner, self.step, self.disturb = make_batches(), step, disturb
+    def __init__(self, step, disturb, there=lambda: True, inner=None):
+        self.inner, self.step, self.disturb, self.there = inner or make_batches(), step, disturb, there
 
     def batch(self, number):
-        if number + 1 == self.step:
+        if number + 1 == self.step and self.there():
             self.disturb()
         return self.inner.batch(number)
 

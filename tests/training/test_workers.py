@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from shared import alive
+from test_trainer import Disturbed
 
 from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
 from transformer_np.models import (
@@ -522,16 +523,8 @@ def is_worker():
     return multiprocessing.parent_process() is not None
 
 
-class Disturbed:
-    """Batches that call `disturb()` before they hand out the one of a step, counted from 1, in a worker."""
-
-    def __init__(self, step, disturb, there=is_worker):
-        self.inner, self.step, self.disturb, self.there = translation()[2], step, disturb, there
-
-    def batch(self, number):
-        if number + 1 == self.step and self.there():
-            self.disturb()
-        return self.inner.batch(number)
+def disturbed(step, disturb, there=is_worker):
+    return Disturbed(step, disturb, there, translation()[2])
 
 
 def test_an_error_in_a_worker_is_one_in_the_first_that_names_the_worker(tmp_path):
@@ -573,10 +566,10 @@ class Unportable(Exception):
 )
 def test_errors_that_could_be_mistaken(error, arrives, capfd):
     with pytest.raises(type(arrives), match=str(arrives)) as caught:
-        train(workers=2, batches=Disturbed(6, raising(error)))
+        train(workers=2, batches=disturbed(6, raising(error)))
     assert any(note.startswith("in worker 1:\nTraceback") for note in caught.value.__notes__)
     with pytest.raises(type(error)) as caught:
-        train(workers=2, batches=Disturbed(6, raising(error), there=lambda: not is_worker()))
+        train(workers=2, batches=disturbed(6, raising(error), there=lambda: not is_worker()))
     assert caught.value is error
     assert capfd.readouterr() == ("", "")
 
@@ -585,7 +578,7 @@ def test_errors_that_could_be_mistaken(error, arrives, capfd):
 def test_an_error_of_all_is_said_once(capfd):
     for _ in range(5):
         with pytest.raises(OSError, match="the disk"):
-            train(workers=3, batches=Disturbed(4, raising(OSError("the disk")), there=lambda: True))
+            train(workers=3, batches=disturbed(4, raising(OSError("the disk")), there=lambda: True))
     assert capfd.readouterr() == ("", "")
 
 
@@ -643,9 +636,9 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
             os.write(self._handle, b"\0\0\1\0half of it")
             die()
 
-        batches = Disturbed(5, lambda: monkeypatch.setattr("multiprocessing.connection.Connection._send", send))
+        batches = disturbed(5, lambda: monkeypatch.setattr("multiprocessing.connection.Connection._send", send))
     else:
-        batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
+        batches = disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
         monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
     with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of ") as e:
         train(workers=3, batches=batches)
@@ -654,13 +647,13 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
 
 def test_a_worker_that_ends_without_a_word():
     with pytest.raises(ChildProcessError, match=r"worker 1 died \(exit code 7\)"):
-        train(workers=2, batches=Disturbed(5, lambda: os._exit(7)))
+        train(workers=2, batches=disturbed(5, lambda: os._exit(7)))
 
 
 def test_an_error_while_one_waits_in_its_step():
     """The first has an error of its own; the worker would sleep on and on."""
     with pytest.raises(KeyError):
-        train(workers=2, batches=Disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
+        train(workers=2, batches=disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
 
 
 @pytest.mark.long
@@ -690,7 +683,7 @@ def interrupt(times=1):
 
 def test_an_interrupt_finishes_the_step_and_saves(alone, tmp_path):
     path = tmp_path / "file"
-    trainer = train(workers=2, path=path, batches=Disturbed(11, interrupt(), there=lambda: not is_worker()))
+    trainer = train(workers=2, path=path, batches=disturbed(11, interrupt(), there=lambda: not is_worker()))
     assert trainer.interrupted and trainer.step == 11
     resumed = train(workers=2, path=path, resume=True)
     assert not resumed.interrupted
@@ -718,7 +711,7 @@ def test_an_interrupt_in_a_validation_stops_after_it(workers):
 
 @pytest.mark.long
 def test_workers_leave_the_interrupt_to_the_first(alone):
-    trainer = train(workers=2, batches=Disturbed(11, interrupt(2)))
+    trainer = train(workers=2, batches=disturbed(11, interrupt(2)))
     assert not trainer.interrupted and trainer.step == 24
 
 
@@ -728,7 +721,7 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
     train(steps=2, path=path)
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        train(workers=2, path=path, batches=Disturbed(11, interrupt(2), there=lambda: not is_worker()))
+        train(workers=2, path=path, batches=disturbed(11, interrupt(2), there=lambda: not is_worker()))
     assert path.read_bytes() == before
 
 
@@ -776,7 +769,7 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
         def tell():
             os.write(1, f"{os.getpid()}\\n".encode())  # whole, where print may write the line's end by itself
 
-        train(workers=3, steps=10**9, batches=Disturbed(9, tell), validation=None)
+        train(workers=3, steps=10**9, batches=disturbed(9, tell), validation=None)
         """
     )
     with process:
