@@ -7,6 +7,7 @@ import pytest
 from transformer_np.data import read_labelled, read_pairs, split_pairs
 
 ROWS = "".join(f"{'good' if i % 2 else 'bad'}\ttext {i}\n" for i in range(6))
+SWAPPED = "".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6))
 NAMES = "label\ttext\n", "gold_label\tsentence1\tsentence2\n"  # of columns
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ REFUSED = {  # a function that reads a file: (its content, the error)
         ("a\tb\n\tc\n", "line 2: the label is empty"),
         ("a\tb\nc\t \n", "line 2: the text is empty"),
         (b"a\tb\nc\tvoc\xea\n", "line 2: the byte 0xea at column 6 is not UTF-8"),
-        ("".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6)), "column has 6 .* and the second 2"),
+        (SWAPPED, "the first column has 6 different entries and the second 2, but the label comes first"),
         *((names + ROWS, r"line 1: no other line has the label '\w+', so this seems") for names in NAMES),
     ],
 }

@@ -587,7 +587,7 @@ def test_a_float8_file(folder_of):
     eighths = {name: ("F8_E4M3", np.zeros(a.shape, np.uint8)) for name, a in tensors_of("llama").items()}
     write_safetensors(folder / "model.safetensors", eighths)
     with pytest.raises(
-        ValueError, match="is F8_E4M3, which is not supported; supported are F64, F32, F16, BF16"
+        ValueError, match=r"weight is F8_E4M3, which is not supported; supported are F64, F32, F16, BF16"
     ) as info:
         Llama.from_pretrained(folder)
     assert "\n" not in str(info.value)
