@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,16 @@ def wait_until(condition, seconds=300):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def peak_of(function):
+    """Bytes at most held while a function runs, above what there was before."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def alive(pid):

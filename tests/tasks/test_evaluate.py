@@ -19,12 +19,6 @@ SIZES = "--layers 1 --heads 2 --d-model 8 --batch-size 4 -q".split()
 TEXT = "a dog barks and a cat sleeps in the sun\n" * 60
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def train(capsys, kind, *options, steps=4):
     code, out, err = call(capsys, "train", kind, "--steps", steps, *SIZES, "--out", "run", *options)
     assert code == 0, err

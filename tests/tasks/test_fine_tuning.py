@@ -46,13 +46,12 @@ def write_folder(folder, kind):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.tsv").write_text("".join(f"{label}\t{text}\n" for text, label in TEXTS), encoding="utf-8")
-    (tmp_path / "text.txt").write_text("\n".join(text for text, _ in TEXTS) * 4, encoding="utf-8")
+def here(here):
+    (here / "data.tsv").write_text("".join(f"{label}\t{text}\n" for text, label in TEXTS), encoding="utf-8")
+    (here / "text.txt").write_text("\n".join(text for text, _ in TEXTS) * 4, encoding="utf-8")
     for kind in MODELS:
-        write_folder(tmp_path / kind, kind)
-    return tmp_path
+        write_folder(here / kind, kind)
+    return here
 
 
 def train_classifier(out="run", **options):
