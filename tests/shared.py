@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,16 @@ def wait_until(condition, seconds=300):
         time.sleep(0.01)
 
 
+def peak_of(function):
+    """Bytes at most held while a function runs, above what there was before."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def alive(pid):
     """Whether a process is there and has not ended; one that nobody asks how it ended stays in the list."""
     stat = Path(f"/proc/{pid}/stat")
@@ -77,16 +88,6 @@ def made(config):
 def flags_of(options):
     """The flags of a command that set these options, {name: value}."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-
-
-def by_differences(loss, parameter, place, step=1e-5):
-    """The derivative of loss() by one number of a parameter, from both sides."""
-    before, losses = parameter.data[place], []
-    for moved in (before + step, before - step):
-        parameter.data[place] = moved
-        losses.append(loss())
-    parameter.data[place] = before
-    return (losses[0] - losses[1]) / (2 * step)
 
 
 def stderr_until(process, pattern):

@@ -109,9 +109,8 @@ def test_a_run_is_the_same_from_a_large_text(file, tokens, monkeypatch):
 
 def test_the_checksum_of_other_data():
     split = data.split_pairs([(f"a {i}", f"é {i}") for i in range(20)])
-    assert Task().fingerprint({"x": split, "y": [1, None]}) == (
-        hashlib.sha256(json.dumps({"x": asdict(split), "y": [1, None]}).encode()).hexdigest()
-    )
+    as_json = json.dumps({"x": asdict(split), "y": [1, None]}).encode()
+    assert Task().fingerprint({"x": split, "y": [1, None]}) == hashlib.sha256(as_json).hexdigest()
 
 
 def test_lazy_items_are_made_when_asked_for():
@@ -124,19 +123,16 @@ def test_lazy_items_are_made_when_asked_for():
 
 
 def test_packed_pairs_are_the_list(rng):
-    pairs = [
-        (rng.integers(4, 70_000, n).tolist(), rng.integers(4, 9, m).tolist()) for n, m in rng.integers(1, 9, (30, 2))
-    ]
+    lengths = rng.integers(1, 9, (30, 2))
+    pairs = [(rng.integers(4, 70_000, n).tolist(), rng.integers(4, 9, m).tolist()) for n, m in lengths]
     packed = data.PackedPairs(iter(pairs))
     assert len(packed) == 30 and list(packed) == pairs and packed[-1] == pairs[-1] and packed[3:9:2] == pairs[3:9:2]
     with pytest.raises(IndexError):
         packed[30]
     plain, of_packed = (data.Seq2SeqBatches(some, 4, seed=5) for some in (pairs, packed))
     for step in range(20):
-        a, b = plain.batch(step), of_packed.batch(step)
-        assert all(
-            np.array_equal(x, y) and x.dtype == y.dtype for x, y in zip(vars(a).values(), vars(b).values(), strict=True)
-        )
+        for a, b in zip(vars(plain.batch(step)).values(), vars(of_packed.batch(step)).values(), strict=True):
+            assert np.array_equal(a, b) and a.dtype == b.dtype
     assert len(data.PackedPairs([])) == 0
     for wrong, error in (([([1], [-1])], OverflowError), ([([1], ["a"])], TypeError)):
         with pytest.raises(error):

@@ -38,9 +38,8 @@ def test_texts_in_lines_have_single_spaces(kind):
 
 def test_a_running_text_keeps_the_white_space_that_it_has():
     text = "One two.\n\nThree\n\n    four, five.\n"
-    of_characters, of_pieces = (
-        Seen.of([text], [], kind.train([text]), running=True) for kind in (CharTokenizer, BPETokenizer)
-    )
+    kinds = CharTokenizer, BPETokenizer
+    of_characters, of_pieces = (Seen.of([text], [], kind.train([text]), running=True) for kind in kinds)
     for seen in (of_characters, of_pieces):
         assert seen.fold(text) == text
         assert seen.fold("One\ntwo\tand\n\n\nthree") == "One\ntwo and\n\nthree"
@@ -59,9 +58,8 @@ def test_words_are_not_listed_where_they_say_little(rng):
     assert Seen.of(texts[:30], texts[20:30], tokenizer).outside("zzz") == ["zzz"]
     many = ["".join(letters) for letters in product("abcdefgh", repeat=5)]
     assert [len(Seen.of(many[:number], [], tokenizer).words) for number in (20_000, 20_001)] == [20_000, 0]
-    assert Seen.of(["good film"], [], WordTokenizer.train(["good film"] * 2, lowercase=True)).outside("GOOD Day") == [
-        "day"
-    ]
+    lowercase = WordTokenizer.train(["good film"] * 2, lowercase=True)
+    assert Seen.of(["good film"], [], lowercase).outside("GOOD Day") == ["day"]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """Attention tile by tile, against the attention that holds all scores; and that it holds nothing of their size."""
 
-import tracemalloc
 from contextlib import contextmanager
 from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
+from shared import peak_of
 
 from transformer_np import functional as F
 from transformer_np.functional import tiled
@@ -125,14 +125,13 @@ def test_hidden_tiles_are_not_computed(arrays, monkeypatch):
 def peak(n):
     """Bytes at most held by forward and backward of one head of n positions, above its inputs."""
     q, k, v, dout = np.ones((4, n, 16), np.float32)
-    tracemalloc.start()
-    try:
+
+    def forward_and_backward():
         mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n), int), 1)[0, 0]
         out, log_total = F.tiled_attention(q, k, v, mask)
         F.tiled_attention_backward(dout, q, k, v, out, log_total, mask)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+
+    return peak_of(forward_and_backward)
 
 
 def test_memory_grows_with_the_length():
@@ -217,12 +216,8 @@ def test_a_tuple_of_masks_is_all_of_them(arrays, mask):
 
 @pytest.mark.parametrize("make", [causal_mask, lambda n: window_mask(n, 3)])
 def test_masks_of_positions_are_lines(make):
-    tracemalloc.start()
-    try:
-        mask = make(4000)
-        assert tracemalloc.get_traced_memory()[1] < 4000 * 100
-    finally:
-        tracemalloc.stop()
+    assert peak_of(lambda: make(4000)) < 4000 * 100
+    mask = make(4000)
     assert mask.shape == (4000, 4000)
     with pytest.raises(ValueError, match="read-only"):
         mask[0, 0] = True

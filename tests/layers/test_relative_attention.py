@@ -95,9 +95,8 @@ def test_without_a_memory_and_with_one_query(arrays):
     q, k, v, r, *biases = arrays
     for queries, keys in ((T, T), (1, 1), (1, S)):
         part = [q[:, :, -queries:], k[:, :, -keys:], v[:, :, -keys:], r[:, -keys:], *biases]
-        np.testing.assert_allclose(
-            F.relative_attention(*part)[0], plain_attention(*part, np.zeros((queries, keys), bool))[0], rtol=1e-10
-        )
+        expected = plain_attention(*part, np.zeros((queries, keys), bool))[0]
+        np.testing.assert_allclose(F.relative_attention(*part)[0], expected, rtol=1e-10)
         assert check_gradients(F.relative_attention, *part).passed
 
 
@@ -120,12 +119,8 @@ def layer(random_module):
 
 def encoding(distance):
     """The sinusoids of a distance, one dimension after another."""
-    return np.array(
-        [
-            np.sin(distance / 10000 ** (i / D)) if i % 2 == 0 else np.cos(distance / 10000 ** ((i - 1) / D))
-            for i in range(D)
-        ]
-    )
+    angles = [distance / 10000 ** ((i - i % 2) / D) for i in range(D)]
+    return np.array([np.cos(angle) if i % 2 else np.sin(angle) for i, angle in enumerate(angles)])
 
 
 @pytest.mark.parametrize("with_memory", [True, False])

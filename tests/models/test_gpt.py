@@ -11,16 +11,7 @@ V, L, D, H, FF, N = 11, 9, 12, 3, 10, 2  # vocabulary, context, features, heads,
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 9, 4]])  # some tokens come more than once, some not at all
 
 
-@pytest.fixture
-def make(random_module):
-    """make(**config) -> a small GPT in float64, every parameter random."""
-
-    def make(**config):
-        sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
-        return random_module(GPT(GPTConfig(**{**sizes, "dtype": "float64", **config})))
-
-    return make
-
+MODEL = "GPT", {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
 
 # --- positions -------------------------------------------------------------------------------------------------------
 

@@ -6,22 +6,14 @@ import pytest
 from transformer_np.inspection import check_layer
 from transformer_np.layers import FeedForward, GroupedQueryAttention
 from transformer_np.masks import causal_mask
-from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
+from transformer_np.models import GPT, GPTConfig
 
 V, L, D, H, G, K, FF, N = 11, 12, 10, 6, 2, 4, 7, 2  # vocabulary, context, …: all different, and H·K is not D
 IDS = np.array([[4, 10, 4, 0, 7, 1], [7, 2, 2, 9, 4, 3]])  # some tokens come more than once, some not at all
 
 
-@pytest.fixture
-def make(random_module):
-    """make(**config) -> a small Llama in float64, every parameter random."""
-
-    def make(**config):
-        sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_kv_heads": G, "d_head": K}
-        sizes |= {"num_layers": N, "d_ff": FF, "rope_theta": 30.0, "dtype": "float64"}
-        return random_module(Llama(LlamaConfig(**{**sizes, **config})))
-
-    return make
+SIZES = {"vocab_size": V, "max_len": L, "d_model": D, "num_layers": N, "d_ff": FF, "rope_theta": 30.0}
+MODEL = "Llama", {**SIZES, "num_heads": H, "num_kv_heads": G, "d_head": K, "qkv_bias": False}
 
 
 def test_logits_of_the_last_token_alone(make):

@@ -4,21 +4,14 @@ import numpy as np
 import pytest
 
 from transformer_np.decoding import generate
-from transformer_np.models import TransformerXL, TransformerXLConfig
+from transformer_np.models import TransformerXL
 
 V, D, H, L, FF, MEM = 13, 12, 3, 2, 10, 7
 B, T = 2, 5
 
 
-@pytest.fixture
-def make(random_module):
-    """make(**config) -> a small model in float64, every parameter random."""
-
-    def make_model(**config):
-        sizes = {"d_model": D, "num_heads": H, "num_layers": L, "d_ff": FF, "mem_len": MEM, "dtype": "float64"}
-        return random_module(TransformerXL(TransformerXLConfig(V, **{**sizes, **config})))
-
-    return make_model
+SIZES = {"vocab_size": V, "d_model": D, "num_heads": H, "num_layers": L, "d_ff": FF, "mem_len": MEM}
+MODEL = "TransformerXL", {**SIZES, "dropout": 0.0}
 
 
 @pytest.fixture

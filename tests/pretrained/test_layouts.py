@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +20,7 @@ from reference import make_llama
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from shared import assert_same
+from shared import assert_same, peak_of
 
 from transformer_np.decoding import generate, greedy_decode
 from transformer_np.inspection.samples import randomised
@@ -350,13 +349,6 @@ def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
     assert 0.9 * size < peak < 1.12 * size
 
 
-def test_blank_draws_nothing_and_ends():
-    with blank():
-        zeros = GPT(GPTConfig(13, 17, 12, 3, 2, 10))
-    assert all(not p.data.any() for name, p in zeros.named_parameters() if not name.endswith("gamma"))
-    assert all(p.data.any() for name, p in GPT(GPTConfig(13, 17, 12, 3, 2, 10)).named_parameters() if ".w" in name)
-
-
 @pytest.mark.parametrize(("kind", "case"), [(GPT, "gpt2_tied"), (Bert, "bert_classifier")])
 def test_values_from_a_folder_are_not_drawn_first(folder_of, monkeypatch, kind, case):
     """Drawing them is most of the time that a real model would need."""
@@ -425,11 +417,6 @@ def test_what_is_written_is_what_was_read(folder_of, tmp_path, case):
     kinds = dict.fromkeys(LLAMAS, f"{settings['model_type'].title()}ForCausalLM")
     kinds |= {name: kind for name, (kind, _) in ref.CASES.items()} | {"bert_pretraining": "BertForMaskedLM"}
     assert settings["architectures"] == [kinds[case]]
-
-
-def test_astype_is_what_is_written(tmp_path, rng):
-    randomised(GPT(GPTConfig(*SIZES[GPT])), rng).astype("float64").save_pretrained(tmp_path)
-    assert settings_of(tmp_path)["dtype"] == GPT.from_pretrained(tmp_path).config.dtype == "float64"
 
 
 def test_a_gpt_without_biases_gets_ones_that_are_zero(tmp_path, rng):
@@ -598,21 +585,20 @@ def test_a_float8_file(folder_of):
     folder = folder_of("llama")
     eighths = {name: ("F8_E4M3", np.zeros(a.shape, np.uint8)) for name, a in tensors_of("llama").items()}
     write_safetensors(folder / "model.safetensors", eighths)
-    with pytest.raises(
-        ValueError, match="is F8_E4M3, which is not supported; supported are F64, F32, F16, BF16"
-    ) as info:
+    message = "weight is F8_E4M3, which is not supported; supported are F64, F32, F16, BF16"
+    with pytest.raises(ValueError, match=message) as info:
         Llama.from_pretrained(folder)
     assert "\n" not in str(info.value)
 
 
 def test_sizes_in_a_file_ask_for_no_memory(folder_of):
     folder = folder_of("llama", hidden_size=6 * 10**9, head_dim="left out")
-    tracemalloc.start()
-    with pytest.raises(ValueError, match=r"a model of these sizes has at least .* parameters, but the file has"):
-        load_any(folder)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 16 << 20
+
+    def refused():
+        with pytest.raises(ValueError, match=r"a model of these sizes has at least .* parameters, but the file has"):
+            load_any(folder)
+
+    assert peak_of(refused) < 16 << 20
 
 
 def test_missing_and_unexpected_tensors_are_named(folder_of):

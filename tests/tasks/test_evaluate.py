@@ -19,12 +19,6 @@ SIZES = "--layers 1 --heads 2 --d-model 8 --batch-size 4 -q".split()
 TEXT = "a dog barks and a cat sleeps in the sun\n" * 60
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def train(capsys, kind, *options, steps=4):
     code, out, err = call(capsys, "train", kind, "--steps", steps, *SIZES, "--out", "run", *options)
     assert code == 0, err
@@ -151,10 +145,8 @@ def test_more_steps_say_what_the_learning_rate_does(here, capsys):
     code, _, err = call(capsys, "train", "gpt", "--out", "run", "--resume", "--steps", 60)
     *_, last, new = History.load("run/checkpoint.safetensors").learning_rates[:21]
     assert code == 0 and new > 1.2 * last
-    assert (
-        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has 60 steps instead of 20; "
-        f"--constant-lr {last:.2g} goes on with that rate instead"
-    ) in err
+    assert f"goes from {last:.2g} to {new:.2g}, because its schedule now has 60 steps instead of 20; " in err
+    assert f"--constant-lr {last:.2g} goes on with that rate instead" in err
 
 
 def test_a_constant_rate_after_the_end(here, capsys):

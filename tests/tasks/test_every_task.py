@@ -146,11 +146,7 @@ REFUSED = {
     "classify": [
         ("".join(f"+\t{a} {b}\n" for a, b in PAIRS), {}, r"all training texts have the label '\+'"),
         ("+\tana sings\n-\trui reads\n", {}, "too few examples to split in three"),
-        (
-            "".join(f"{'ab'[i % 2]}\t{i}\n" for i in range(30)),
-            {},
-            "the training texts give no vocabulary: min_count is 2",
-        ),
+        ("".join(f"{'ab'[i % 2]}\t{i}\n" for i in range(30)), {}, "texts give no vocabulary: min_count is 2"),
     ],
     "mlm": [
         ("", {}, "has no text"),
@@ -159,11 +155,7 @@ REFUSED = {
     ],
     "xl": [("a text that is too short " * 9, {"segment_len": 500}, "pass a longer text or smaller sizes")],
     "t5": [
-        (
-            "a short text",
-            {"block_size": 64},
-            "the training part of the text: the text has .* tokens, a block 64: pass a longer",
-        ),
+        ("a short text", {"block_size": 64}, "training part of the text: the text has .* a block 64: pass a longer"),
         ("word " * 300, {"block_size": 64}, "the validation part of the text: the text has .* tokens, a block 64"),
         (" \n ", {}, "has no text"),
         ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from folders import write
 from safetensors.numpy import load_file
-from shared import assert_same, call, done, fails
+from shared import assert_same, done, fails
 
-from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, Word2Vec, Word2VecConfig
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.tasks import fine_tuning, runs
@@ -42,20 +42,16 @@ def write_folder(folder, kind):
     end, pair = (" [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1") if kind == "bert" else ("", None)
     marks = [("[CLS]", 2), ("[SEP]", 3)]
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(f"[CLS] $A{end}", pair, marks)
-    model = randomised(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
-    model.save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+    return write(folder, MODELS[kind](len(WORDS)), tokenizer)
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.tsv").write_text("".join(f"{label}\t{text}\n" for text, label in TEXTS), encoding="utf-8")
-    (tmp_path / "text.txt").write_text("\n".join(text for text, _ in TEXTS) * 4, encoding="utf-8")
+def here(here):
+    (here / "data.tsv").write_text("".join(f"{label}\t{text}\n" for text, label in TEXTS), encoding="utf-8")
+    (here / "text.txt").write_text("\n".join(text for text, _ in TEXTS) * 4, encoding="utf-8")
     for kind in MODELS:
-        write_folder(tmp_path / kind, kind)
-    return tmp_path
+        write_folder(here / kind, kind)
+    return here
 
 
 def train_classifier(out="run", **options):
@@ -121,9 +117,8 @@ def test_the_gradients_above_frozen_blocks_are_those_of_the_whole_model(here, ki
         dout = rng.normal(size=y.shape) if dout is None else dout
         model.backward(dout)
     gradients = {name: p.grad for name, p in whole.named_parameters()}
-    assert part.learned() and all(
-        name.startswith(("blocks.2.", "norm.", "pooler", "output")) for name in part.learned()
-    )
+    above = "blocks.2.", "norm.", "pooler", "output"
+    assert part.learned() and all(name.startswith(above) for name in part.learned())
     for name, parameter in part.learned().items():
         np.testing.assert_allclose(parameter.grad, gradients[name], rtol=1e-9, atol=1e-12, err_msg=name)
     assert not part.blocks[0]._kept and part.blocks[2].attention.training and not part.blocks[1].attention.training
@@ -215,9 +210,8 @@ def test_a_fine_tuned_classifier_on_the_command_line(here, capsys):
     out = done(capsys, *"train classify --pretrained bert --data data.tsv --out run".split(), *options)
     assert float(re.search(r"accuracy on unseen sentences ([\d.]+)%", out).group(1)) == 100
     assert re.match(r"dog \d", done(capsys, "classify", "--model", "run", "a dog barks today"))
-    assert call(capsys, "classify", "--model", "run", "--question", "a cat", "a dog")[2].endswith(
-        "the model in run answers no questions: leave out --question\n"
-    )
+    message = fails(capsys, "classify", "--model", "run", "--question", "a cat", "a dog")
+    assert message == "the model in run answers no questions: leave out --question"
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
@@ -276,9 +270,8 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
     else:
         assert done(capsys, "generate", "--pretrained", "folder", text, "--max-new-tokens", 3).startswith(text)
         assert_same(load_any("folder"), run.model)
-    assert fails(capsys, "merge", "--model", "merged", "--out", "merged") == (
-        "merged already has a model: choose another folder"
-    )
+    message = fails(capsys, "merge", "--model", "merged", "--out", "merged")
+    assert message == "merged already has a model: choose another folder"
     with pytest.raises(FileExistsError, match="folder already has a model"):
         runs.merge_as_pretrained("merged", "folder")
 

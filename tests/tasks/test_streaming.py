@@ -10,7 +10,7 @@ import pytest
 from folders import bytewise, write
 from shared import call, fails
 
-from transformer_np.models import GPT, T5, GPTConfig, Llama, LlamaConfig, T5Config
+from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
 from transformer_np.tasks.streaming import text_pieces, until
 
@@ -133,10 +133,7 @@ def test_the_text_ends_at_its_end_token(folder_with, name, form):
     assert len(written) <= ids.index(end, start) + 1 < len(ids)
 
 
-def test_models_and_files_that_will_not_do(folder_with, capsys):
-    t5 = T5(T5Config(259, 16, 2, 8, 1, 1, 12))
-    message = fails(capsys, "generate", "--pretrained", folder_with(t5), "one")
-    assert "holds a T5, which cannot continue a text" in message
+def test_prompts_and_files_that_will_not_do(folder_with, capsys):
     folder = folder_with(llama())
     assert "the prompt is empty" in fails(capsys, "generate", "--pretrained", folder, "")
     assert "--top-p must lie in (0, 1]" in fails(capsys, "generate", "--pretrained", folder, "one", "--top-p", 7)

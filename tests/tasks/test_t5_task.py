@@ -1,20 +1,15 @@
 """One T5 for several tasks: its batches, its training, its runs on disk, and what it answers."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 from shared import call, done, fails, stdin
 
 from transformer_np import data, plots
-from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
-from transformer_np.data.tokenizers import EOS, PAD, UNK
+from transformer_np.data.tokenizers import EOS, UNK
 from transformer_np.decoding import beam_search
 from transformer_np.models import GPT, T5, GPTConfig, T5Config
 from transformer_np.tasks import t5
 from transformer_np.tasks.t5 import LONGEST, T5Options, T5Task, TextToText
-from transformer_np.training import TeacherForcing
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 16, "d_head": 6, "d_ff": 20, "vocab_size": 300}
 # the same texts for two tasks, so that only the prefix tells what is asked
@@ -42,13 +37,6 @@ def train(folder, **options):
 
 
 @pytest.fixture(scope="module")
-def learned(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "t5"
-    sizes = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340}
-    return folder, train(folder, tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, dropout=0.0, **sizes)
-
-
-@pytest.fixture(scope="module")
 def begun(small, tmp_path_factory):
     """The folder of a run of one step: it knows the same tasks and words."""
     folder = tmp_path_factory.mktemp("runs") / "begun"
@@ -63,38 +51,16 @@ def text_file(tmp_path):
     return path
 
 
-# --- the objective ---------------------------------------------------------------------------------------------------
-
-
-def test_only_padding_is_left_out_of_the_loss(random_module):
-    """The decoder starts with the padding, and every token of a target counts, its end too."""
-    sizes = {"d_model": 8, "num_heads": 2, "d_head": 3, "d_ff": 10, "num_encoder_layers": 1, "num_decoder_layers": 2}
-    config = T5Config(11, **sizes, dropout=0.0, dtype="float64", pad_id=PAD, eos_id=EOS, bos_id=PAD)
-    objective = TeacherForcing(random_module(T5(config)))
-    pairs = [([4, 5, 6, EOS], [7, 8]), ([5, EOS], [9, 10, 7, 7]), ([8, 8, EOS], [])]
-    parts = Seq2SeqBatches(pairs[:2], 2, bos_id=PAD), Seq2SeqBatches(pairs[2:], 1, bos_id=PAD)
-    batch = MixedBatches(parts).batch(0)
-    assert (batch.tgt_in[:, 0] == PAD).all()
-    nats, tokens = 0.0, 0
-    for src, tgt in pairs:  # each by itself, without any padding
-        logits = objective.model(np.array([src]), np.array([[PAD, *tgt]]))[0]
-        log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-        nats -= log_p[np.arange(len(tgt) + 1), [*tgt, EOS]].sum()
-        tokens += len(tgt) + 1
-    loss, counted = objective.forward(batch)
-    assert counted == objective.count(batch) == tokens == 9
-    assert loss == pytest.approx(nats / tokens, rel=1e-12)
-
-
 # --- training --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
-def test_the_prefix_decides(learned):
-    folder, run = learned
+def test_the_prefix_decides(small, tmp_path):
+    options = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340, "dropout": 0.0}
+    run = train(tmp_path / "run", tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, **options)
     assert list(run.measured) == ["translate: exact match on unseen texts", "sentiment: exact match on unseen texts"]
     assert min(run.measured.values()) > 0.8
-    for answers in (TextToText.of(run), TextToText.load(folder)):
+    for answers in (TextToText.of(run), TextToText.load(tmp_path / "run")):
         right = [
             (answers.answer(f"translate English to Portuguese: {text}") == target)
             + (answers.answer(f"sentiment: {text}") == label)
@@ -119,9 +85,8 @@ def test_beam_search(begun):
     text = "translate English to Portuguese: eva runs today"
     found = beam_search(answers.model, answers.encode(text), 3, 20, 1.5)[0]
     assert answers.answer(text, beam_size=3, length_penalty=1.5, max_len=20) == answers.tokenizer.decode(found)
-    assert answers.answer(text, max_len=2) == answers.tokenizer.decode(
-        answers.tokenizer.encode(answers.answer(text))[:2]
-    )
+    whole = answers.tokenizer.encode(answers.answer(text))
+    assert answers.answer(text, max_len=2) == answers.tokenizer.decode(whole[:2])
 
 
 def test_an_unknown_token_is_never_chosen(small, tmp_path, monkeypatch):
@@ -199,10 +164,7 @@ def test_spans_of_a_text(small, text_file, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"tasks": "translate,summarize,x"},
-            "there is no task 'summarize', 'x'; tasks are translate, sentiment, date, sp",
-        ),
+        ({"tasks": "translate,summarize,x"}, "there is no task 'summarize', 'x'; tasks are translate, sentiment, d"),
         ({"tasks": " , "}, "tasks is empty"),
         ({"tasks": ""}, "tasks is empty"),
         ({"text": "text.txt"}, "text is only for the task spans, but tasks is"),
@@ -212,17 +174,6 @@ def test_spans_of_a_text(small, text_file, tmp_path):
 def test_options(options, message):
     with pytest.raises(ValueError, match=message):
         T5Options(**options)
-
-
-def test_a_run_with_another_vocabulary(begun, tmp_path):
-    shutil.copytree(begun, tmp_path / "run")
-    path = tmp_path / "run" / "run.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
-    assert description["prefixes"] == ["translate English to Portuguese: ", "sentiment: "]
-    more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
-    path.write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
-    with pytest.raises(ValueError, match="was trained with another vocabulary"):
-        TextToText.load(tmp_path / "run")
 
 
 # --- a pretrained one ------------------------------------------------------------------------------------------------
@@ -299,11 +250,9 @@ def test_commands_that_show_no_t5_say_so(pretrained, capsys, command, message):
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_the_command(learned, capsys, monkeypatch):
-    folder, _ = learned
-    monkeypatch.chdir(folder.parent)
-    answers = TextToText.load(folder)
+def test_the_command(begun, capsys, monkeypatch):
+    monkeypatch.chdir(begun.parent)
+    answers = TextToText.load(begun)
     texts = ["translate English to Portuguese: leo runs now", "sentiment: leo runs now", "summarize: leo runs now"]
     code, out, err = call(capsys, "t5", *texts)
     assert code == 0 and out.splitlines() == [answers.answer(text) for text in texts]
@@ -314,18 +263,18 @@ def test_the_command(learned, capsys, monkeypatch):
     assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
     lines = b"sentiment: ana sings now\n\nsentiment: rui sleeps today"
     stdin(monkeypatch, lines)
-    assert done(capsys, "t5", "--model", folder, "--beam", 2).splitlines()[1] == ""
+    assert done(capsys, "t5", "--model", begun, "--beam", 2).splitlines()[1] == ""
     for arguments, message in (
         (["sentiment: "], "there is no text after 'sentiment:'"),
         ([""], "the text is empty"),
         (["--beam", "0", "sentiment: x"], "--beam must be at least 1"),
         (["--max-len", "0", "sentiment: x"], "--max-len must be at least 1"),
-        (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 128"),
+        (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 24"),
         (["--length-penalty", "-1", "sentiment: x"], "--length-penalty must lie in 0 … 10"),
     ):
         assert message in fails(capsys, "t5", *arguments)
     done(capsys, "plot", "bias", "-o", "bias.png")
-    assert (folder.parent / "bias.png").stat().st_size > 1000
+    assert (begun.parent / "bias.png").stat().st_size > 1000
 
 
 # --- its picture -----------------------------------------------------------------------------------------------------

@@ -20,11 +20,10 @@ TINY = {"block_size": 16, "batch_size": 6, "layers": 1, "heads": 2, "d_model": 1
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(here):
     """Every test in a folder of its own, with text.txt in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-    return tmp_path
+    (here / "text.txt").write_text(TEXT, encoding="utf-8")
+    return here
 
 
 def train(folder, **options):

@@ -55,13 +55,14 @@ def learned(tmp_path_factory):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_highest_learning_rate(file, tmp_path, few_pairs):
+def test_the_highest_learning_rate(file, tmp_path, monkeypatch):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)
     rates = train(file, tmp_path / "b", steps=8, warmup=4, tokens="char", max_len=60).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.03) and rates[-1] == pytest.approx(0, abs=1e-9)
     rates = train(file, tmp_path / "words", steps=8, warmup=4).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(3.6e-3 * (64 / 16) ** 0.5)
+    monkeypatch.setattr("transformer_np.data.english_portuguese", lambda: PAIRS * 2)
     built_in = TranslationTask().train(TranslationOptions(**TINY, steps=1), tmp_path / "c", progress=False)
     assert built_in.setup.schedule(30) == pytest.approx((16 * 30) ** -0.5)  # the paper's
 

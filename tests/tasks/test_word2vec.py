@@ -13,7 +13,6 @@ from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.data import UNK, PlainWordTokenizer, SkipGrams, Tokenizer, write_vectors
 from transformer_np.data.skipgrams import keep_probability, noise
-from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import Embedding
 from transformer_np.models import Word2Vec, Word2VecConfig
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask
@@ -95,16 +94,11 @@ def test_what_is_small_is_not_lost():
 # --- the model -------------------------------------------------------------------------------------------------------
 
 
-def test_the_model(rng):
+def test_the_model():
     model = Word2Vec(Word2VecConfig(7, 5))
-    ids = np.array([4, 1, 4]), np.array([1, 0, 4]), np.array([[4, 1], [0, 0], [6, 3]])
-    assert model(*ids) == pytest.approx(3 * np.log(2), rel=1e-6)
+    loss = model(np.array([4, 1, 4]), np.array([1, 0, 4]), np.array([[4, 1], [0, 0], [6, 3]]))
+    assert loss == pytest.approx(3 * np.log(2), rel=1e-6)
     assert np.abs(model.center.data).max() <= 0.1 and model.center.data.std() > 0.03 and not model.context.data.any()
-    for parameter in model.parameters():
-        parameter.data = rng.normal(size=parameter.shape)
-    report = check_gradients(model, *ids)
-    assert report.passed and {entry.name for entry in report.entries} == {"center", "context"}
-    model(*ids)
     assert {"p_context", "p_negatives", "center_vectors"} <= model.intermediates().keys()
 
 

@@ -77,6 +77,10 @@ def by_hand_sgd(momentum):
     return results
 
 
+def by_parameter(parameters):
+    return AdamW(parameters, weight_decay=0.3, decays=lambda p: p.data.ndim > 1, rates=lambda p: 1 / (1 + p.data.ndim))
+
+
 def with_one_matrix(parameters):
     return Muon(parameters, matrices=lambda p: p.shape == SHAPES[1], betas=(0.9, 0.98), weight_decay=0.3)
 
@@ -102,12 +106,7 @@ def by_hand_muon():
         (lambda p: Adam(p, betas=(0.9, 0.98), eps=1e-3), lambda: by_hand_adam((0.9, 0.98), 1e-3)),
         (lambda p: Adam(p), lambda: by_hand_adam((0.9, 0.999), 1e-8)),
         (lambda p: AdamW(p, weight_decay=0.3), lambda: by_hand_adam((0.9, 0.999), 1e-8, 0.3)),
-        (
-            lambda p: AdamW(
-                p, weight_decay=0.3, decays=lambda p: p.data.ndim > 1, rates=lambda p: 1 / (1 + p.data.ndim)
-            ),
-            lambda: by_hand_adam((0.9, 0.999), 1e-8, (0, 0.3, 0, 0.3), (1 / 2, 1 / 3, 1, 1 / 4)),
-        ),
+        (by_parameter, lambda: by_hand_adam((0.9, 0.999), 1e-8, (0, 0.3, 0, 0.3), (1 / 2, 1 / 3, 1, 1 / 4))),
         (with_one_matrix, by_hand_muon),
         (lambda p: SGD(p), lambda: by_hand_sgd(0.0)),
         (lambda p: SGD(p, momentum=0.9), lambda: by_hand_sgd(0.9)),

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from shared import alive
+from test_trainer import Disturbed
 
 from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
 from transformer_np.models import (
@@ -100,9 +101,8 @@ def translation(**config):
     """Sentences of very different lengths, with 22 pairs in fives: the last batch of an epoch has two."""
     rng = np.random.default_rng(3)
     sources = [rng.integers(4, V, n).tolist() for n in rng.choice([1, 2, 9], 22)]
-    model = Transformer(
-        TransformerConfig(V, 11, **{**SIZES, "num_encoder_layers": 1, "num_decoder_layers": 1, "max_len": 12, **config})
-    )
+    sizes = {**SIZES, "num_encoder_layers": 1, "num_decoder_layers": 1, "max_len": 12}
+    model = Transformer(TransformerConfig(V, 11, **{**sizes, **config}))
     optimizer = SGD(model.parameters(), 0.5, momentum=0.9)
     objective = TeacherForcing(model, label_smoothing=0.1)
     batches = Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], 5).in_order()
@@ -524,16 +524,8 @@ def is_worker():
     return multiprocessing.parent_process() is not None
 
 
-class Disturbed:
-    """Batches that call `disturb()` before they hand out the one of a step, counted from 1, in a worker."""
-
-    def __init__(self, step, disturb, there=is_worker):
-        self.inner, self.step, self.disturb, self.there = translation()[2], step, disturb, there
-
-    def batch(self, number):
-        if number + 1 == self.step and self.there():
-            self.disturb()
-        return self.inner.batch(number)
+def disturbed(step, disturb, there=is_worker):
+    return Disturbed(step, disturb, there, translation()[2])
 
 
 def test_an_error_in_a_worker_is_one_in_the_first_that_names_the_worker(tmp_path):
@@ -575,10 +567,10 @@ class Unportable(Exception):
 )
 def test_errors_that_could_be_mistaken(error, arrives, capfd):
     with pytest.raises(type(arrives), match=str(arrives)) as caught:
-        train(workers=2, batches=Disturbed(6, raising(error)))
+        train(workers=2, batches=disturbed(6, raising(error)))
     assert any(note.startswith("in worker 1:\nTraceback") for note in caught.value.__notes__)
     with pytest.raises(type(error)) as caught:
-        train(workers=2, batches=Disturbed(6, raising(error), there=lambda: not is_worker()))
+        train(workers=2, batches=disturbed(6, raising(error), there=lambda: not is_worker()))
     assert caught.value is error
     assert capfd.readouterr() == ("", "")
 
@@ -587,7 +579,7 @@ def test_errors_that_could_be_mistaken(error, arrives, capfd):
 def test_an_error_of_all_is_said_once(capfd):
     for _ in range(5):
         with pytest.raises(OSError, match="the disk"):
-            train(workers=3, batches=Disturbed(4, raising(OSError("the disk")), there=lambda: True))
+            train(workers=3, batches=disturbed(4, raising(OSError("the disk")), there=lambda: True))
     assert capfd.readouterr() == ("", "")
 
 
@@ -645,26 +637,24 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
             os.write(self._handle, b"\0\0\1\0half of it")
             die()
 
-        batches = Disturbed(5, lambda: monkeypatch.setattr("multiprocessing.connection.Connection._send", send))
+        batches = disturbed(5, lambda: monkeypatch.setattr("multiprocessing.connection.Connection._send", send))
     else:
-        batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
+        batches = disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
         monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
-    with pytest.raises(
-        ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of .*\?\)"
-    ) as e:
+    with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of ") as e:
         train(workers=3, batches=batches)
     assert where == "a message" or "worker 2" in str(e.value)
 
 
 def test_a_worker_that_ends_without_a_word():
     with pytest.raises(ChildProcessError, match=r"worker 1 died \(exit code 7\)"):
-        train(workers=2, batches=Disturbed(5, lambda: os._exit(7)))
+        train(workers=2, batches=disturbed(5, lambda: os._exit(7)))
 
 
 def test_an_error_while_one_waits_in_its_step():
     """The first has an error of its own; the worker would sleep on and on."""
     with pytest.raises(KeyError):
-        train(workers=2, batches=Disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
+        train(workers=2, batches=disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
 
 
 @pytest.mark.long
@@ -694,7 +684,7 @@ def interrupt(times=1):
 
 def test_an_interrupt_finishes_the_step_and_saves(alone, tmp_path):
     path = tmp_path / "file"
-    trainer = train(workers=2, path=path, batches=Disturbed(11, interrupt(), there=lambda: not is_worker()))
+    trainer = train(workers=2, path=path, batches=disturbed(11, interrupt(), there=lambda: not is_worker()))
     assert trainer.interrupted and trainer.step == 11
     resumed = train(workers=2, path=path, resume=True)
     assert not resumed.interrupted
@@ -722,7 +712,7 @@ def test_an_interrupt_in_a_validation_stops_after_it(workers):
 
 @pytest.mark.long
 def test_workers_leave_the_interrupt_to_the_first(alone):
-    trainer = train(workers=2, batches=Disturbed(11, interrupt(2)))
+    trainer = train(workers=2, batches=disturbed(11, interrupt(2)))
     assert not trainer.interrupted and trainer.step == 24
 
 
@@ -732,7 +722,7 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
     train(steps=2, path=path)
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        train(workers=2, path=path, batches=Disturbed(11, interrupt(2), there=lambda: not is_worker()))
+        train(workers=2, path=path, batches=disturbed(11, interrupt(2), there=lambda: not is_worker()))
     assert path.read_bytes() == before
 
 
@@ -780,7 +770,7 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
         def tell():
             os.write(1, f"{os.getpid()}\\n".encode())  # whole, where print may write the line's end by itself
 
-        train(workers=3, steps=10**9, batches=Disturbed(9, tell), validation=None)
+        train(workers=3, steps=10**9, batches=disturbed(9, tell), validation=None)
         """
     )
     with process:
@@ -795,28 +785,18 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
 
 
 @pytest.mark.long
-def test_what_was_printed_before_is_not_printed_again(tmp_path):
-    """A file is written when the buffer is full or the process ends, and a copy has a copy of the buffer."""
+def test_a_process_whose_matrix_library_has_threads():
+    """And nothing that it printed before is printed again: a file is written when the buffer is full or the process
+    ends, and a copy has a copy of the buffer."""
     out = script(
         """
         sys.stdout.write("before\\n")
-        train(workers=3, steps=2)
-        sys.stdout.write("after\\n")
-        """
-    )
-    assert out == "before\nafter\n"
-
-
-@pytest.mark.long
-def test_a_process_whose_matrix_library_has_threads():
-    out = script(
-        """
         a = np.ones((700, 700), np.float32)
         for _ in range(4):
             a @ a
-            trainer = train(workers=2, steps=3)
-            print(trainer.step, len(trainer.history.losses))
+            trainer = train(workers=3, steps=3)
+            sys.stdout.write(f"{trainer.step} {len(trainer.history.losses)}\\n")
         """,
         OPENBLAS_NUM_THREADS="4",
     )
-    assert out == "3 3\n" * 4
+    assert out == "before\n" + "3 3\n" * 4
