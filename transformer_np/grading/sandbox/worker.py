@@ -23,7 +23,7 @@ from types import SimpleNamespace
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
-from ...homework.guard import make_numpy_safe, no_input
+from ...homework.guard import no_input, safe_numpy
 from ...homework.judging.attempt import Attempt, attempt_with, copies
 from ...homework.judging.crash import Crash, crash_of
 from ...homework.loading import MOST_TRIED, execute, ranked
@@ -105,11 +105,11 @@ def _try_exercise(report, scratch, wall, calls):
         os._exit(code)
 
 
+@safe_numpy()
 def _inside(job, report, scratch, layers, calls):
     os.chdir(scratch)
     builtins.input = no_input
     give_exit()
-    make_numpy_safe()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     task = job["task"]
     for name in task["modules"]:
