@@ -5,10 +5,11 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import partial, reduce, wraps
 
 import numpy as np
 
+from ..masks import hide
 from ..support.checks import short
 from ..support.intercept import is_of_package, methods, namespaces, rebind
 from .judging.attempt import attempt
@@ -192,17 +193,11 @@ def one_mask(masks, dtype):
     """Several masks as one: Boolean if all are Boolean, otherwise additive."""
     if not masks:
         return None
-    combined = masks[0]
-    for mask in masks[1:]:
-        if combined.dtype == mask.dtype == bool:
-            combined = combined | mask
-        else:
-            combined = _added(combined, dtype) + _added(mask, dtype)
+    if all(mask.dtype == bool for mask in masks):
+        return reduce(np.logical_or, masks)
+    combined = np.zeros(np.broadcast_shapes(*(mask.shape for mask in masks)), dtype)
+    hide(combined, masks)
     return combined
-
-
-def _added(mask, dtype):
-    return np.where(mask, -np.inf, 0.0).astype(dtype) if mask.dtype == bool else mask
 
 
 def _dtype(parameters, given):
