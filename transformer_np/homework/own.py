@@ -124,4 +124,7 @@ def _exercises_of(file, limit):
         if not isinstance(exercise, Exercise):
             what = f"EXERCISES[{number}] must be an Exercise, got {short(exercise)}"
             raise ExercisesError(f"{place_in(file, '')}: {what}")
+        if missing := [part for part in exercise.parts if not hasattr(exercise.reference, part)]:
+            what = f"parts names {missing[0]}, which {exercise.name} does not have"
+            raise ExercisesError(f"{place_in(file, exercise.name)}: {what}")
     return found
