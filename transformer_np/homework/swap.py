@@ -153,13 +153,12 @@ def stand_in(exercise, answer, on_call):
     """An answer in the form that the library calls; on_call() is called each time.
 
     The library asks for more than the exercise does: it passes several masks in a tuple, and needs results of its own
-    dtype. If the answer calls the library's function of the same name, it gets the original.
+    dtype. If the answer calls the library's function of the same name, it gets the original. Of a class it is a
+    subclass.
     """
-    make = _class_stand_in if isinstance(answer, type) else _function_stand_in
-    return make(exercise, answer, on_call)
-
-
-def _function_stand_in(exercise, answer, on_call):
+    if isinstance(answer, type):
+        body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
+        return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
     reference = exercise.reference
     parameters = inspect.signature(reference)
     inside = threading.local()
@@ -181,12 +180,6 @@ def _function_stand_in(exercise, answer, on_call):
         return _as_the_library_would(output, _dtype(parameters, given))
 
     return called
-
-
-def _class_stand_in(exercise, answer, on_call):
-    """A subclass that counts its calls."""
-    body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
-    return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
 
 
 def one_mask(masks, dtype):
