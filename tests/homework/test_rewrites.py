@@ -64,17 +64,6 @@ def pair_by_pair(T, S=None, num_buckets=32, max_distance=128, bidirectional=True
 # --- loss and optimizers -------------------------------------------------------------------------------------------
 
 
-@rewrite("negative_sampling_loss")
-def word_by_word(center, context, negatives):
-    N, K, _ = negatives.shape
-    loss, p_context, p_negatives = 0.0, np.zeros(N), np.zeros((N, K))
-    for n in range(N):
-        score, noise = center[n] @ context[n], negatives[n] @ center[n]
-        loss += (np.logaddexp(0, -score) + sum(np.logaddexp(0, s) for s in noise)) / N
-        p_context[n], p_negatives[n] = 1 / (1 + np.exp(-score)), np.exp(-np.logaddexp(0, -noise))
-    return loss, p_context, p_negatives
-
-
 @rewrite("negative_sampling_loss_backward")
 def all_words_as_one(center, context, negatives, p_context, p_negatives, dloss=1.0):
     words = np.concatenate([context[:, None], negatives], axis=1)  # (N, K + 1, D)
@@ -204,26 +193,6 @@ class OptimizerWithNewArrays(Optimizer):
         self.check_state(state)
         self.averages = {slot: np.array(state[slot]) for slot in self.slots}
         self.steps = int(state["steps"])
-
-
-# --- today's Transformers ---------------------------------------------------------------------------------------------
-
-
-@rewrite("rotary_frequencies")
-def by_exponentials(K, theta=10000.0, scaling=None):
-    if K % 2 or not theta > 0:
-        raise ValueError(K)
-    w = np.array([math.exp(-2 * i / K * math.log(theta)) for i in range(K // 2)])
-    if scaling is None:
-        return w
-    if scaling["rope_type"] == "llama3":
-        a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
-        turns = scaling["original_max_position_embeddings"] * w / math.tau
-        return np.array([x / scaling["factor"] + x * np.interp(t, [a, b], [0, 1 - 1 / scaling["factor"]])
-                         for x, t in zip(w, turns, strict=True)])  # fmt: skip
-    if scaling["rope_type"] == "linear":
-        return w / scaling["factor"]
-    raise ValueError(scaling)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

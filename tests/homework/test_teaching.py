@@ -163,23 +163,6 @@ def test_what_is_wrong_is_said(own, told):
     assert any(told in problem for problem in said), said
 
 
-def test_a_file_that_cannot_be_imported(own, capsys):
-    (own / "scaled.py").write_text("EXERCISES = [\n    missing,\n]\n", encoding="utf-8")
-    with (
-        pytest.raises(ExercisesError, match=r"scaled\.py cannot be imported\. NameError(.|\n)*line 2"),
-        exercises_in(own),
-    ):
-        pass
-    assert cli.main(["homework", "verify", str(own)]) == 1
-    assert "scaled.py cannot be imported" in capsys.readouterr().out
-
-
-def test_two_exercises_of_one_name(own):
-    (own / "again.py").write_text((own / "scaled.py").read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(ExercisesError, match="twice: scaled"), exercises_in(own):
-        pass
-
-
 def test_an_empty_folder(tmp_path):
     with pytest.raises(ExercisesError, match="homework new NAME"), exercises_in(tmp_path):
         pass

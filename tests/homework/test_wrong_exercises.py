@@ -94,7 +94,7 @@ def test_two_files_with_one_exercise_are_named(folder, capsys, tmp_path):
     mine = tmp_path / "mine"
     (mine / "again.py").write_text((mine / "scaled.py").read_text(encoding="utf-8"), encoding="utf-8")
     assert cli.main(["homework", *VERIFY]) == 1
-    assert re.search(r"scaled \(again\.py, line \d+ and scaled\.py, line \d+\)", capsys.readouterr().out)
+    assert re.search(r"twice: scaled \(again\.py, line \d+ and scaled\.py, line \d+\)", capsys.readouterr().out)
 
 
 @pytest.mark.long

@@ -204,7 +204,10 @@ class _Settings:
         self.text, self.path, self.table = text, path, _table(text, path)
 
     def fail(self, key, message):
-        raise CourseError(f"{self.path}{_line(self.text, key)}: {message}")
+        """Raise CourseError with the last line of a key or of a name in a list: [points] comes after the list."""
+        word, lines = rf"(?<![\w-]){re.escape(key)}(?![\w-])", enumerate(self.text.splitlines(), 1)
+        found = [number for number, line in lines if re.search(word, line.partition("#")[0])]
+        raise CourseError(f"{self.path}{f', line {found[-1]}' if found else ''}: {message}")
 
     def course(self):
         self._check_keys()
@@ -331,10 +334,3 @@ _PLAIN = {  # setting: what it must be, in words, and whether a value is that
     "core": ("a number in 0 … 1, the share of the points for the lecture", lambda v: _is_number(v) and 0 <= v <= 1),
     "pass_mark": ("a number in 0 … 100", lambda value: _is_number(value) and 0 <= value <= 100),
 }
-
-
-def _line(text, key):
-    """ ", line 3": the line of a key or of a name in a list; the last one, because [points] comes after the list."""
-    word = rf"(?<![\w-]){re.escape(key)}(?![\w-])"
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if re.search(word, line.partition("#")[0])]
-    return f", line {lines[-1]}" if lines else ""

@@ -138,8 +138,6 @@ class Exercise:
         for name, (words, is_right) in _FIELDS.items():
             if not is_right(getattr(self, name)):
                 raise TypeError(f"{name} must be {words}, got {short(getattr(self, name))}")
-        if missing := [part for part in self.parts if not hasattr(self.reference, part)]:
-            raise TypeError(f"parts names {missing[0]}, which {self.name} does not have")
         if isinstance(self.mistakes, str):
             object.__setattr__(self, "mistakes", Mistakes(self.answer, self.mistakes))
 

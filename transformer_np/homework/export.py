@@ -8,6 +8,7 @@ import json
 from textwrap import indent
 
 from .. import __version__
+from ..notebooks.texts import as_notebook
 from .course import OWN
 from .path import all_exercises, own_exercises, own_files
 from .stubs import BODY, effort, imports, stub
@@ -24,27 +25,29 @@ def exported(course, names, grader, wheel=None):
     """
     exercises = [all_exercises()[name] for name in names]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
-    title = course.title or "Homework"
-    head = [_markdown(f"# {title}" + (f"\n\nDeadline: {course.deadline}" if course.deadline else ""))]
-    head += [_code(imports(exercises, stubs).rstrip())]
+    deadline = f"\n\nDeadline: {course.deadline}" if course.deadline else ""
+    cells = [("markdown", f"# {course.title or 'Homework'}{deadline}", [])]
+    cells += [("code", imports(exercises, stubs).rstrip(), [])]
     if grader == "otter":
-        head += [_code('import otter\n\ngrader = otter.Notebook("homework.ipynb")')]
-    cells, files = list(head), {f"{OWN}/{name}": content for name, content in sorted(own_files(names).items())}
+        cells += [("code", 'import otter\n\ngrader = otter.Notebook("homework.ipynb")', [])]
+    files = {f"{OWN}/{name}": content for name, content in sorted(own_files(names).items())}
     for exercise in exercises:
         name, parts = exercise.name, course.parts_of(exercise.name)
         about = f"{effort(exercise)}. {exercise.hints[0]}"
-        cells.append(_markdown(f"## {name}\n\n{about[0].upper()}{about[1:]}"))
+        cells.append(("markdown", f"## {name}\n\n{about[0].upper()}{about[1:]}", []))
         if grader == "nbgrader":
-            cells.append(_code(_with_markers(stubs[name]), _metadata(name, solution=True)))
-            cells += [_code(_test(part, grader), _metadata(f"{name}-{part.of}", points=part.worth)) for part in parts]
+            cells.append(("code", _with_markers(stubs[name]), [], _metadata(name, solution=True)))
+            for part in parts:
+                cells.append(("code", _test(part, grader), [], _metadata(f"{name}-{part.of}", points=part.worth)))
         else:
-            cells += [_code(stubs[name].rstrip()), _code(f'grader.check("{name}")')]
+            cells += [("code", stubs[name].rstrip(), []), ("code", f'grader.check("{name}")', [])]
             files[f"tests/{name}.py"] = _otter_test(name, parts)
     if grader == "otter":
         files |= {wheel.name: wheel.read_bytes()} if wheel else {}
         package = f"{_IN_AUTOGRADER}/{wheel.name}" if wheel else f"transformer-np=={__version__}"
         files[REQUIREMENTS] = f"# what the autograder installs beside Otter's own packages\n{package}\n"
-    return {NOTEBOOK: _notebook(cells), **files}
+    notebook = json.dumps(as_notebook(cells, "cell"), indent=1, ensure_ascii=False) + "\n"
+    return {NOTEBOOK: notebook, **files}
 
 
 def _with_markers(text):
@@ -81,26 +84,7 @@ def _otter_test(name, parts):
     return "\n".join(tests) + "\n"
 
 
-# --- the format of notebooks ------------------------------------------------------------------------------------------
-
-
 def _metadata(grade_id, solution=False, points=None):
     about = {"schema_version": 3, "grade_id": grade_id, "grade": not solution, "solution": solution, "task": False}
     about |= {"locked": not solution} | ({} if points is None else {"points": points})
     return {"nbgrader": {**about, "cell_type": "code"}}
-
-
-def _markdown(text):
-    return {"cell_type": "markdown", "metadata": {}, "source": text}
-
-
-def _code(text, metadata=None):
-    return {"cell_type": "code", "execution_count": None, "metadata": metadata or {}, "outputs": [], "source": text}
-
-
-def _notebook(cells):
-    cells = [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)]
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

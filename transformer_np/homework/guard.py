@@ -6,10 +6,12 @@ import random
 import sys
 import sysconfig
 import traceback
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
+
+from ..support.intercept import methods
 
 _LIBRARY = Path(__file__).parents[1]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
@@ -73,21 +75,14 @@ SAFE = {  # {function of NumPy: what stands for it while an answer runs}
 }
 
 
-def make_numpy_safe():
-    """Replace the functions that read or write any memory. Returns a function that undoes it."""
-    before = [(module, name, getattr(module, name)) for module, name in _MAKERS]
-    for module, name, make in before:
-        setattr(module, name, SAFE.get(make, make))
-    return lambda: [setattr(*item) for item in before]
-
-
 @contextmanager
 def safe_numpy():
-    undo = make_numpy_safe()
-    try:
+    """Inside the block, the functions that read or write any memory do not."""
+    with ExitStack() as undo:
+        for module, name in _MAKERS:
+            make = getattr(module, name)
+            undo.enter_context(methods(module, {name: SAFE.get(make, make)}))
         yield
-    finally:
-        undo()
 
 
 @contextmanager

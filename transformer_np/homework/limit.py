@@ -127,11 +127,15 @@ def _by_thread(seconds, over):
         with lock:
             done.set()
 
+    def on_time(stack):
+        over(stack)
+        raise TookTooLong
+
     watching = threading.Thread(target=watch, name="time limit", daemon=True)
     try:
         watching.start()
     except RuntimeError:  # a browser has one thread
-        with _by_clock(seconds, over):
+        with clock_watched(seconds, _AGAIN, on_time, is_installed):
             yield
         return
     try:
@@ -144,14 +148,6 @@ def _by_thread(seconds, over):
             stop()
         except TookTooLong:
             stop()
-
-
-def _by_clock(seconds, over):
-    def on_time(stack):
-        over(stack)
-        raise TookTooLong
-
-    return clock_watched(seconds, _AGAIN, on_time, is_installed)
 
 
 @contextlib.contextmanager

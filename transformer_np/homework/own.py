@@ -22,8 +22,11 @@ class ExercisesError(ValueError):
 
 
 def loaded(folder, limit=None):
-    """[(Exercise, its file), …] of a folder. Raises ExercisesError if a file cannot be imported, does not end within
-    the TimeLimit, or has an EXERCISES that is no list of Exercise."""
+    """[(Exercise, its file), …] of a folder; a file without EXERCISES, such as a student's, does not count.
+
+    Raises ExercisesError if a file cannot be imported, does not end within the TimeLimit, or has an EXERCISES that is
+    no list of Exercise.
+    """
     if not folder.is_dir():
         raise NotADirectoryError(f"there is no folder {folder} with exercises")
     package = ModuleType(PACKAGE)
@@ -31,7 +34,8 @@ def loaded(folder, limit=None):
     sys.modules[PACKAGE] = package
     write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        found = [(exercise, file) for file in _files(folder) for exercise in _exercises_of(file, limit or TimeLimit())]
+        files = [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
+        found = [(exercise, file) for file in files for exercise in _exercises_of(file, limit or TimeLimit())]
     finally:
         sys.dont_write_bytecode = write
     files_of_the_teacher.update(
@@ -104,11 +108,6 @@ def place_in(file, name):
     return f"{Path(file).name}, line {line}"
 
 
-def _files(folder):
-    """The files with exercises; a student's file in the same folder does not count."""
-    return [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
-
-
 def _exercises_of(file, limit):
     try:
         with limit(file.name):
@@ -124,4 +123,7 @@ def _exercises_of(file, limit):
         if not isinstance(exercise, Exercise):
             what = f"EXERCISES[{number}] must be an Exercise, got {short(exercise)}"
             raise ExercisesError(f"{place_in(file, '')}: {what}")
+        if missing := [part for part in exercise.parts if not hasattr(exercise.reference, part)]:
+            what = f"parts names {missing[0]}, which {exercise.name} does not have"
+            raise ExercisesError(f"{place_in(file, exercise.name)}: {what}")
     return found

@@ -36,7 +36,8 @@ def stub(exercise):
     if isinstance(tree, ast.ClassDef):
         parts = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name in exercise.parts]
     for part in reversed(parts):  # from the end, so that earlier line numbers stay valid
-        begin = _first_line_of_body(part)
+        first = part.body[0]
+        begin = first.end_lineno if ast.get_docstring(part) is not None else first.lineno - 1
         lines[begin : part.end_lineno] = [" " * (part.col_offset + 4) + BODY]
     return "\n".join(lines[tree.lineno - 1 :]) + "\n"
 
@@ -134,12 +135,6 @@ def _source(exercise):
     """The source lines of an exercise and its syntax tree."""
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(exercise.reference)))
     return text.splitlines(), ast.parse(text).body[0]
-
-
-def _first_line_of_body(function):
-    """The number of lines of the signature and the docstring, from the beginning of the source."""
-    first = function.body[0]
-    return first.end_lineno if ast.get_docstring(function) is not None else first.lineno - 1
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------

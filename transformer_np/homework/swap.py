@@ -5,10 +5,11 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import partial, reduce, wraps
 
 import numpy as np
 
+from ..masks import hide
 from ..support.checks import short
 from ..support.intercept import is_of_package, methods, namespaces, rebind
 from .judging.attempt import attempt
@@ -152,13 +153,12 @@ def stand_in(exercise, answer, on_call):
     """An answer in the form that the library calls; on_call() is called each time.
 
     The library asks for more than the exercise does: it passes several masks in a tuple, and needs results of its own
-    dtype. If the answer calls the library's function of the same name, it gets the original.
+    dtype. If the answer calls the library's function of the same name, it gets the original. Of a class it is a
+    subclass.
     """
-    make = _class_stand_in if isinstance(answer, type) else _function_stand_in
-    return make(exercise, answer, on_call)
-
-
-def _function_stand_in(exercise, answer, on_call):
+    if isinstance(answer, type):
+        body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
+        return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
     reference = exercise.reference
     parameters = inspect.signature(reference)
     inside = threading.local()
@@ -182,27 +182,15 @@ def _function_stand_in(exercise, answer, on_call):
     return called
 
 
-def _class_stand_in(exercise, answer, on_call):
-    """A subclass that counts its calls."""
-    body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
-    return type(answer.__name__, (answer,), body | _counted_methods(exercise, answer, on_call))
-
-
 def one_mask(masks, dtype):
     """Several masks as one: Boolean if all are Boolean, otherwise additive."""
     if not masks:
         return None
-    combined = masks[0]
-    for mask in masks[1:]:
-        if combined.dtype == mask.dtype == bool:
-            combined = combined | mask
-        else:
-            combined = _added(combined, dtype) + _added(mask, dtype)
+    if all(mask.dtype == bool for mask in masks):
+        return reduce(np.logical_or, masks)
+    combined = np.zeros(np.broadcast_shapes(*(mask.shape for mask in masks)), dtype)
+    hide(combined, masks)
     return combined
-
-
-def _added(mask, dtype):
-    return np.where(mask, -np.inf, 0.0).astype(dtype) if mask.dtype == bool else mask
 
 
 def _dtype(parameters, given):

@@ -509,7 +509,7 @@ def gelu(x, approximate="tanh"):
     return x / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
 
 --- max of Python is no condition
-says: Only the case with x of one axis is right.
+says: Only the case with x of shape (D,) is right.
 says: np.maximum(a, b)
 not: `if`
 def relu(x):

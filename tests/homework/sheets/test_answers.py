@@ -62,7 +62,7 @@ def square(T, S=None):
     return np.triu(np.ones((T, T), bool), k=1)
 
 
-@lecture("gelu", 'approximate="none"', 'approximate="none" plus x of one axis')
+@lecture("gelu", 'approximate="none"', 'approximate="none" plus x of shape (D,)')
 def by_tanh(x, approximate="tanh"):
     return F.gelu(x)
 

@@ -87,20 +87,18 @@ def paragraphs(docstring):
 
 def package():
     """The bytes of a .zip file with what the homework needs of the package, and a teacher's own exercises."""
-    content = BytesIO()
-    write_archive(content, {path: file.read_bytes() for path, file in _contents()})
-    return content.getvalue()
-
-
-def _contents():
+    found = {}
     for file in sorted(_PACKAGE.rglob("*")):
         name = file.relative_to(_PACKAGE).as_posix()
         needed = not any(f"/{folder}/" in f"/{name}" for folder in (*_NOT_NEEDED, "__pycache__"))
         is_text_of_notebook = file.suffix == ".md" and file.parent.name == "notebooks"
         if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not is_text_of_notebook:
-            yield f"{_PACKAGE.name}/{name}", file
+            found[f"{_PACKAGE.name}/{name}"] = file
     if own_exercises():
         for file in sorted(own_folder().glob("*.py")):
-            yield f"{OWN}/{file.name}", file
+            found[f"{OWN}/{file.name}"] = file
             if file.with_suffix(".md").exists():  # its mistakes
-                yield f"{OWN}/{file.stem}.md", file.with_suffix(".md")
+                found[f"{OWN}/{file.stem}.md"] = file.with_suffix(".md")
+    content = BytesIO()
+    write_archive(content, {path: file.read_bytes() for path, file in found.items()})
+    return content.getvalue()

@@ -7,28 +7,19 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
-from .draws import of_forward
+from .draws import of_every_rank, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def draw(rng, letters="B T D"):
-    """Sizes, and random numbers of that shape on both sides of 0."""
-    sizes = draw_sizes(rng, letters)
-    return sizes, 1.5 * rng.normal(size=tuple(sizes.values()))
-
-
-def of_every_rank(rng):
-    """The cases of every function that works element by element, and the x and the sizes of the plain one."""
-    sizes, x = draw(rng)
-    deep_sizes, deep = draw(rng, "B H T S")
-    return sizes, x, [
-        Case("", (x,), sizes=sizes),
-        Case("x of one axis", (x[0, 0],), sizes=sizes),
-        Case("x of four axes", (deep,), sizes=deep_sizes),
-        Case("some x exactly 0", (with_zeros(rng, x),), sizes=sizes),
-    ]  # fmt: skip
+def elementwise_cases(rng):
+    """The sizes and the x of the plain case, on both sides of 0, and the cases of every function of single numbers."""
+    sizes = draw_sizes(rng, "B H T D")
+    x = 1.5 * rng.normal(size=tuple(sizes.values()))
+    plain, *others = of_every_rank(x, (), sizes)
+    zeros = Case("some x exactly 0", (with_zeros(rng, x[:, 0]),), sizes=plain.sizes)
+    return plain.sizes, x[:, 0], [plain, *others, zeros]
 
 
 def with_zeros(rng, x):
@@ -43,7 +34,7 @@ def sigmoid(x):
 
 
 def relu_cases(rng):
-    sizes, x, cases = of_every_rank(rng)
+    sizes, x, cases = elementwise_cases(rng)
     return [*cases, Case("large x", (20 * x,), sizes=sizes)]
 
 
@@ -62,7 +53,7 @@ def relu_backward(dy, x):
 
 
 def tanh_cases(rng):
-    sizes, x, cases = of_every_rank(rng)
+    sizes, x, cases = elementwise_cases(rng)
     return [*cases, Case("larger x", (4 * x,), sizes=sizes), extended(Case("x of ±1,000", (1000 * x,), sizes=sizes))]
 
 
@@ -83,12 +74,12 @@ def tanh_backward(dy, y):
 
 
 def gelu_cases(rng):
-    sizes, x, cases = of_every_rank(rng)
+    sizes, x, cases = elementwise_cases(rng)
     return [
         *cases,
         extended(Case('approximate="none"', (x,), {"approximate": "none"}, sizes)),
         Case('approximate="tanh" given', (x,), {"approximate": "tanh"}, sizes),
-        extended(Case('approximate="none" plus x of one axis', (x[0, 0],), {"approximate": "none"}, sizes)),
+        extended(Case('approximate="none" plus x of shape (D,)', (x[0, 0],), {"approximate": "none"}, sizes)),
         Case("x from −2.5 to −1.5", (rng.uniform(-2.5, -1.5, x.shape),), sizes=sizes),
     ]
 
@@ -125,7 +116,7 @@ def gelu_backward(dy, x, approximate="tanh"):
 
 
 def silu_cases(rng):
-    sizes, x, cases = of_every_rank(rng)
+    sizes, x, cases = elementwise_cases(rng)
     large = x.copy()  # in part: at ±1000 alone, many a wrong slope is right
     large[..., ::2] = 1000 * np.sign(x[..., ::2])
     return [

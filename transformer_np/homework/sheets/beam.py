@@ -8,15 +8,7 @@ from ... import decoding
 from ..exercise import Case, extended
 from ..rewriting import Mistakes
 from .greedy import asked
-from .scripted import (
-    MARGIN,
-    as_array,
-    in_training,
-    log_probs,
-    next_logits,  # noqa: F401 - for the mistakes
-    scripted_model,
-    sources,
-)
+from .scripted import MARGIN, as_array, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -161,10 +153,7 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
 
 
 # The right answer, which returns how far what it kept was from what it did not keep.
-WITH_MARGINS = Mistakes(
-    beam_search,
-    SHEET["with margins"],
-)
+WITH_MARGINS = Mistakes(beam_search, SHEET["with margins"])
 
 
 BEAM_SEARCH = SHEET.exercise(

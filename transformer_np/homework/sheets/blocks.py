@@ -57,8 +57,16 @@ def _padding(rng, rows, length):
     return padding_mask(ids, 0)
 
 
-def _eps(rng):
-    return float(rng.uniform(0.2, 0.5))
+def _cases_of_all(rng, case):
+    """The cases that all three have; the first is the plain one."""
+    return [
+        case(""),
+        extended(case("norm_first=True", norm_first=True)),
+        case("a larger eps", eps=float(rng.uniform(0.2, 0.5))),
+        case("a second forward and backward", second=True),
+        extended(case("dropout", dropout=ALL_DROPPED)),
+        extended(case("norm_first=True plus dropout", norm_first=True, dropout=ALL_DROPPED)),
+    ]
 
 
 # --- making an answer's block and reading its gradients --------------------------------------------------------------
@@ -182,20 +190,12 @@ def add_norm_cases(rng):
     x, dout = rng.normal(size=(2, *sizes.values()))
     sublayer = _values(rng, [("w", (sizes["D"], sizes["D"])), ("b", (sizes["D"],))])
     values = _values(rng, _shapes(blocks.AddNorm(sizes["D"])))
-    eps = _eps(rng)
 
     def case(label, **options):
         options = {"sublayer": sublayer, "values": values, **options}
         return Case(label, (x, dout), options, sizes, is_narrow="dropout" in options)
 
-    return [
-        case(""),
-        extended(case("norm_first=True", norm_first=True)),
-        case("a larger eps", eps=eps),
-        case("a second forward and backward", second=True),
-        extended(case("dropout", dropout=ALL_DROPPED)),
-        extended(case("norm_first=True plus dropout", norm_first=True, dropout=ALL_DROPPED)),
-    ]
+    return _cases_of_all(rng, case)
 
 
 def drive_add_norm(answer, x, dout, *, sublayer, values, second=False, **options):
@@ -275,22 +275,18 @@ def encoder_cases(rng):
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     made = sizes["D"], sizes["H"], sizes["F"]
     values = _values(rng, _shapes(blocks.EncoderBlock(*made)))
-    padding = _padding(rng, sizes["B"], sizes["T"])
+    causal, padding = causal_mask(sizes["T"]), _padding(rng, sizes["B"], sizes["T"])
 
-    def case(label, mask=None, **options):
+    def case(label, mask=padding, **options):
         options = {"sizes": made, "values": values, **options}
         return Case(label, (x, dout, mask), options, sizes, is_narrow="dropout" in options)
 
     return [
-        case("", padding),
-        extended(case("norm_first=True", causal_mask(sizes["T"]), norm_first=True)),
-        case("a larger eps", padding, eps=_eps(rng)),
-        case("no mask"),
-        case("a second forward and backward", padding, second=True),
-        extended(case("a tuple of masks", (causal_mask(sizes["T"]), padding))),
-        extended(case("dropout", padding, dropout=ALL_DROPPED)),
-        extended(case("norm_first=True plus dropout", padding, norm_first=True, dropout=ALL_DROPPED)),
-        extended(case("a key/value cache", causal_mask(sizes["T"]), cache=True)),
+        *_cases_of_all(rng, case),
+        case("a causal mask", causal),
+        case("no mask", None),
+        extended(case("a tuple of masks", (causal, padding))),
+        extended(case("a key/value cache", causal, cache=True)),
     ]
 
 
@@ -346,24 +342,19 @@ def decoder_cases(rng):
     square = rng.normal(size=x.shape), (masks[0], _padding(rng, sizes["B"], sizes["T"]))
     tuples = (masks[0], square[1][1]), (masks[1], _padding(rng, sizes["B"], sizes["S"]))
 
-    def case(label, memory=memory, masks=(), **options):
+    def case(label, memory=memory, masks=masks, **options):
         now = sizes | {"S": memory.shape[1]}
         options = {"sizes": made, "values": values, **options}
         return Case(label, (x, memory, dout, *masks), options, now, is_narrow="dropout" in options)
 
     return [
-        case("", masks=masks),
+        *_cases_of_all(rng, case),
         case("as many source as target places", *square),
-        extended(case("norm_first=True", masks=masks, norm_first=True)),
-        case("a larger eps", masks=masks, eps=_eps(rng)),
-        case("no masks"),
-        case("a second forward and backward", masks=masks, second=True),
+        case("no masks", masks=()),
         extended(case("a mask but no memory_mask", masks=(masks[0], None))),
         extended(case("tuples of masks", masks=tuples)),
-        extended(case("dropout", masks=masks, dropout=ALL_DROPPED)),
-        extended(case("norm_first=True plus dropout", masks=masks, norm_first=True, dropout=ALL_DROPPED)),
-        extended(case("key/value caches", masks=masks, cache=True)),
-        extended(case("key/value caches but no masks", cache=True)),
+        extended(case("key/value caches", cache=True)),
+        extended(case("key/value caches but no masks", masks=(), cache=True)),
     ]
 
 

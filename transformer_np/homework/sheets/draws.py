@@ -69,9 +69,10 @@ def of_forward(forward, cases, without=()):
             gradient = rng.normal(size=np.shape(results[0]))
             arguments = tuple(known.get(name, gradient) for name in needed)
             options = {name: value for name, value in case.options.items() if name in parameters.keys() - needed}
-            changed = {"arguments": arguments, "options": options}
+            label = case.label if "x" in parameters else case.label.replace("x of", f"{needed[0]} of")
+            changed = {"label": label, "arguments": arguments, "options": options}
             if case.options.keys() - parameters.keys() - plain.options.keys():  # the backward sees what it led to
-                changed |= {"label": f"{case.label} in the forward", "extended": False}
+                changed |= {"label": f"{label} in the forward", "extended": False}
             yield replace(case, **changed)
 
     return backward_cases

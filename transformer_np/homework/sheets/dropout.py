@@ -7,8 +7,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
-from .activations import draw, with_zeros
-from .draws import only
+from .draws import of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -160,26 +159,6 @@ def shared_along(axes, rng, shape):
     return np.broadcast_to(rng.random(drawn), shape)
 
 
-def dropout_backward_cases(rng):
-    sizes, dy = draw(rng)
-    deep_sizes, deep = draw(rng, "B H T S")
-    p = float(rng.choice([0.2, 0.3, 0.4]))
-
-    def keep(p, shape):
-        kept = rng.random(shape) >= p
-        kept.flat[:2] = True, False  # some of each
-        return kept
-
-    return [
-        Case("", (dy, keep(p, dy.shape), p), sizes=sizes),
-        Case("p above ½", (dy, keep(0.7, dy.shape), 0.7), sizes=sizes),
-        Case("p = 0", (dy, np.ones(dy.shape, bool), 0.0), sizes=sizes),
-        Case("dy of one axis", (dy[0, 0], keep(p, dy.shape[-1]), p), sizes=only(sizes, "D")),
-        Case("dy of four axes", (deep, keep(p, deep.shape), p), sizes=deep_sizes),
-        Case("some dy exactly 0", (with_zeros(rng, dy), keep(p, dy.shape), p), sizes=sizes),
-    ]
-
-
 def dropout_backward(dy, keep, p):
     dx = dy * keep
     return dx / (1 - p)
@@ -187,5 +166,5 @@ def dropout_backward(dy, keep, p):
 
 EXERCISES = [
     SHEET.exercise(F.dropout, dropout, dropout_cases, drive=drive_dropout, view=view_dropout),
-    SHEET.exercise(F.dropout_backward, dropout_backward, dropout_backward_cases),
+    SHEET.exercise(F.dropout_backward, dropout_backward, of_forward(F.dropout, dropout_cases, ["seed", "exactly 0"])),
 ]

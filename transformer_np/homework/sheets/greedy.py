@@ -5,15 +5,7 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, extended
 from .blocks import takes
-from .scripted import (
-    MARGIN,
-    as_array,
-    in_training,
-    log_probs,
-    next_logits,  # noqa: F401 - for a mistake
-    scripted_model,
-    sources,
-)
+from .scripted import MARGIN, as_array, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
+from .draws import of_every_rank
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -19,22 +20,18 @@ def random_rows(rng, shape, least, most):
 
 def norm_cases(rng, vectors, level, about_level):
     """The cases of a norm with so many vectors: γ and β, or γ alone. level: the number in the row of equal numbers."""
-    sizes = draw_sizes(rng, "B T D H", least=3)  # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
-    B, T, D, H = sizes.values()
-    x = random_rows(rng, (B, T, D), 1.5, 3)  # so large that the default ε does not show
-    vectors = rng.normal(size=(vectors, D))
-    equal = x.copy()
+    sizes = draw_sizes(rng, "B H T D", least=3)  # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
+    every = random_rows(rng, tuple(sizes.values()), 1.5, 3)  # so large that the default ε does not show
+    vectors = rng.normal(size=(vectors, sizes["D"]))
+    plain, *others = of_every_rank(every, vectors, sizes)
+    x, equal = every[:, 0], every[:, 0].copy()
     equal[-1, 0] = level
-    deep = random_rows(rng, (B, H, T, D), 1.5, 3)
-    plain = {"B": B, "T": T, "D": D}
     return [
-        Case("", (x, *vectors), sizes=plain),
-        Case("eps=0.3", (0.3 * x, *vectors), {"eps": 0.3}, plain),
-        Case("numbers so small that ε counts", (0.0015 * x, *vectors), sizes=plain),
-        Case(about_level, (equal, *vectors), sizes=plain),
-        Case("x of shape (T, D)", (x[0], *vectors), sizes={"T": T, "D": D}),
-        Case("x of shape (B, H, T, D)", (deep, *vectors), sizes=sizes),
-        Case("x of shape (D,)", (x[0, 0], *vectors), sizes={"D": D}),
+        plain,
+        Case("eps=0.3", (0.3 * x, *vectors), {"eps": 0.3}, plain.sizes),
+        Case("numbers so small that ε counts", (0.0015 * x, *vectors), sizes=plain.sizes),
+        Case(about_level, (equal, *vectors), sizes=plain.sizes),
+        *others,
     ]
 
 
