@@ -198,8 +198,6 @@ def for_each_text(texts, use, as_json=False):
     code = 0
     for number, text in _numbered(texts):
         try:
-            if wrong := not_utf8([text]):
-                raise ValueError(wrong)
             use(text)
         except ValueError as error:
             if len(texts) == 1:

@@ -3,6 +3,7 @@ import json
 import shlex
 from importlib.util import find_spec
 from itertools import groupby
+from operator import attrgetter
 from tempfile import TemporaryDirectory
 
 from ..bench import DEFAULT, TRAINING, WHAT, WHOLE, measure, report
@@ -106,7 +107,9 @@ def _measured(args, what, whole):
             yield "profiles", {"name": name, **profile}, report.profile_tables(name, profile)
         return
     usual, burst = (measure.QUICK_ROUNDS, measure.QUICK_BURST) if args.quick else (measure.ROUNDS, measure.BURST)
-    for group in _races(args, what, against_torch):
+    workers = _most_workers() if args.workers == "auto" else args.workers
+    found = races(what, workers, against_torch, cores(), args.quick)
+    for _, group in groupby(found, attrgetter("group")):
         outcomes = [measure.run_race(race, rounds or usual, burst, note) for race in group]
         yield "races", outcomes, report.race_tables(outcomes)
     with TemporaryDirectory() as folder:
@@ -117,13 +120,6 @@ def _measured(args, what, whole):
             for group in groups:
                 commands.run(group, rounds or usual, note)
             yield "commands", groups, commands.tables(groups)
-
-
-def _races(args, what, against_torch):
-    """The races of each group."""
-    workers = _most_workers() if args.workers == "auto" else args.workers
-    found = races(what, workers, against_torch, cores(), args.quick)
-    return [list(group) for _, group in groupby(found, lambda race: race.group)]
 
 
 def _most_workers():

@@ -263,9 +263,8 @@ class ClassifyTask(Task):
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
         rates = fine_tuning.rates(model, options) if options.pretrained else None
         adamw = partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix, rates=rates)
-        smoothing = options.label_smoothing or 0.0  # None in older runs
         return Setup(
-            model, Classification(model, label_smoothing=smoothing), optimizer_of(options, model, adamw),
+            model, Classification(model, label_smoothing=options.label_smoothing), optimizer_of(options, model, adamw),
             _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "

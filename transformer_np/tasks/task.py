@@ -255,8 +255,7 @@ class Task:
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
-            older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
-            options = self.Options(**{**older, **description.get("options")})  # an older run names no optimizer
+            options = self.Options(**description.get("options"))
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             step, rate = description.get("constant_lr", (0, 1.0))
