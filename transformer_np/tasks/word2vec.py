@@ -11,7 +11,7 @@ from ..models import Word2Vec, Word2VecConfig
 from ..support.checks import as_float_array, check_at_least
 from ..training import Adam, NegativeSampling
 from . import options as flag
-from .options import TaskOptions
+from .options import TaskOptions, option
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
@@ -23,20 +23,18 @@ class Word2VecOptions(TaskOptions):
     """
 
     text: str | None = flag.text()
-    steps: int = flag.option(1500, "training steps; the learning rate falls until the last one")
-    batch_size: int = flag.option(1000, "words of the text per step")
-    d_model: int = flag.option(100, "dimension of the word vectors")
-    window: int = flag.option(
-        8, "largest distance of two near words; the distance is drawn from 1 to this for each word"
-    )
-    negatives: int = flag.option(
+    steps: int = option(1500, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(1000, "words of the text per step")
+    d_model: int = option(100, "dimension of the word vectors")
+    window: int = option(8, "largest distance of two near words; the distance is drawn from 1 to this for each word")
+    negatives: int = option(
         5, "words drawn at random for each pair, which the model learns to distinguish from the real one"
     )
-    min_count: int = flag.option(5, "ignore words with fewer occurrences")
-    subsample: float = flag.option(
+    min_count: int = option(5, "ignore words with fewer occurrences")
+    subsample: float = option(
         1e-3, "drop occurrences of words whose share of the text is above this; 0: never", interval="[0, ∞)"
     )
-    lr: float = flag.option(0.02, "learning rate at the first step; it falls linearly to 0")
+    lr: float = option(0.02, "learning rate at the first step; it falls linearly to 0")
     seed: int = flag.seed("parameters, dropped words, windows and drawn words")
 
 
