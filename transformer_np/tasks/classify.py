@@ -215,9 +215,6 @@ class ClassifyTask(Task):
         data.labels_of(split)
         return split
 
-    def facts(self, split):
-        return {"labels": data.labels_of(split), **({"pairs": True} if _are_pairs(split) else {})}
-
     def train_tokenizers(self, options, split):
         """The tokenizer of the model to fine-tune; without one, a new one of lower-case words or characters."""
         if options.pretrained is not None:
@@ -228,14 +225,13 @@ class ClassifyTask(Task):
         texts = [text for text, _ in split.train]
         return {"tokenizer": vocabulary("the training texts give", kind.train, texts, min_count=2, lowercase=True)}
 
-    def seen(self, options, split, tokenizers):
-        if options.pretrained is None:
-            texts = ([text for text, _ in part] for part in (split.train, split.validation))
-            return data.Seen.of(*texts, tokenizers["tokenizer"])
-
     def setup(self, options, split, tokenizers):
         tokenizer, labels = tokenizers["tokenizer"], data.labels_of(split)
         pairs = _are_pairs(split)
+        facts = {"labels": labels, **({"pairs": True} if pairs else {}), **fine_tuning.facts(options)}
+        if options.pretrained is None:
+            texts = ([text for text, _ in part] for part in (split.train, split.validation))
+            facts["seen"] = data.Seen.of(*texts, tokenizer).to_dict()
         train, validation = (
             [(_encoded(tokenizer, *_two(text, pairs), options.max_len), labels.index(label)) for text, label in part]
             for part in (split.train, split.validation)
@@ -259,17 +255,18 @@ class ClassifyTask(Task):
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
         rates = fine_tuning.rates(model, options) if options.pretrained else None
         adamw = partial(AdamW, weight_decay=options.weight_decay, decays=is_matrix, rates=rates)
+        smoothing = options.label_smoothing or 0.0  # None in older runs
         return Setup(
-            model, Classification(model, label_smoothing=options.label_smoothing), optimizer_of(options, model, adamw),
+            model, Classification(model, label_smoothing=smoothing), optimizer_of(options, model, adamw),
             _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
-            + (fine_tuning.note(model, options) if options.pretrained else "")
+            + fine_tuning.note(model, options)
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
-            header=fine_tuning.header(model, options) if options.pretrained else {}, facts=fine_tuning.facts(options),
+            header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
 
     def measure(self, run):

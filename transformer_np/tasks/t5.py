@@ -254,9 +254,6 @@ class T5Task(Task):
         parts = (split.train, split.validation, split.test)
         return data.Split(*([(PREFIXES[name] + text.lower(), target) for text, target in part] for part in parts))
 
-    def facts(self, tasks):
-        return {"prefixes": [PREFIXES[name] for name in tasks if name != SPANS]}
-
     def train_tokenizers(self, options, tasks):
         """One vocabulary for all tasks and both sides. Digits are never merged: ten tokens spell every number, and an
         unseen year is as easy as any other."""
@@ -267,14 +264,6 @@ class T5Task(Task):
             return {"tokenizer": vocabulary("the texts give", data.CharTokenizer.train, texts)}
         without_digits, size = [part for text in texts for part in re.split(r"\d", text)], options.vocab_size
         return {"tokenizer": vocabulary("the texts give", data.BPETokenizer.train, without_digits, max_size=size)}
-
-    def seen(self, options, tasks, tokenizers):
-        def texts(part):
-            for name, split in tasks.items():
-                found = getattr(split, part)
-                yield from parts(found) if name == SPANS else (text for text, _ in found)
-
-        return data.Seen.of(texts("train"), texts("validation"), tokenizers["tokenizer"], lowercase=True)
 
     def setup(self, options, tasks, tokenizers):
         count = data.count_spans(options.block_size)[1] + 1 if SPANS in tasks else 0
@@ -287,6 +276,8 @@ class T5Task(Task):
             batches.append(train)
             validation += held_out.in_order()
             notes.append(f"{name}: {note}")
+        texts = (_texts(tasks, part) for part in ("train", "validation"))
+        seen = data.Seen.of(*texts, tokenizers["tokenizer"], lowercase=True)
         own = {"d_head": options.d_head, "activation": options.activation, "max_len": options.max_len}
         own |= {"pad_id": PAD, "eos_id": EOS, "bos_id": PAD}
         model = T5(T5Config(len(tokenizer), **own, **sizes(options, "num_encoder_layers", "num_decoder_layers")))
@@ -295,6 +286,7 @@ class T5Task(Task):
             model, TeacherForcing(model), optimizer_of(options, model, Adam), data.MixedBatches(batches), validation,
             schedule=falling_cosine(options),
             note=f"{'; '.join(notes)}; {len(tokenizer)} different tokens; {model.num_parameters():,} parameters",
+            facts={"prefixes": [PREFIXES[name] for name in tasks if name != SPANS], "seen": seen.to_dict()},
         )  # fmt: skip
 
     def measure(self, run):
@@ -309,6 +301,13 @@ class T5Task(Task):
             if fits:
                 measured[f"{name}: exact match on unseen texts"] = answers.exact_match(fits)
         return measured
+
+
+def _texts(tasks, part):
+    """Yield the texts that a part of the data has for the encoder to read."""
+    for name, split in tasks.items():
+        found = getattr(split, part)
+        yield from parts(found) if name == SPANS else (text for text, _ in found)
 
 
 def _rows(batch_size, tasks):

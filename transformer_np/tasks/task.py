@@ -32,7 +32,9 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
-    header: JSON data for the checkpoint;  facts: JSON data for the description of the run, beside those of the task
+    header: JSON data for the checkpoint
+    facts: JSON data for the description of the run, which users of its model need: "seen", the data.Seen of the texts
+        that it learns to read, unless it began with a pretrained model, which has read others too; and the task's own
     """
 
     model: Module
@@ -112,14 +114,6 @@ class Task:
         """The Setup of a new training run."""
         raise NotImplementedError
 
-    def facts(self, data):
-        """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
-        return {}
-
-    def seen(self, options, data, tokenizers):
-        """The data.Seen of the texts that the model learns to read; None if it began with a pretrained model, which has
-        read other texts too."""
-
     def measure(self, run):
         """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
@@ -192,7 +186,7 @@ class Task:
         run = self._prepared(options, folder, how, data, self.train_tokenizers(options, data))
         description = {"kind": self.kind, "options": asdict(options), "data": self.fingerprint(data)}
         description |= {name: tokenizer.to_dict() for name, tokenizer in run.tokenizers.items()}
-        description |= {**self.facts(data), **run.setup.facts, **how}
+        description |= {**run.setup.facts, **how}
         if hasattr(run.setup.batches, "longest"):
             description["longest"] = run.setup.batches.longest
         return run, description, []
@@ -229,9 +223,6 @@ class Task:
     def _prepared(self, options, folder, how, data, tokenizers):
         """The Run of these options and data. In `how`, a team of workers becomes what the description stores of it."""
         setup = self.setup(options, data, tokenizers)
-        seen = self.seen(options, data, tokenizers)
-        if seen is not None:
-            setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
         header = {"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header}
         trainer = Trainer(
             setup.model, setup.optimizer, setup.objective, setup.schedule, setup.clip_norm,
@@ -255,7 +246,8 @@ class Task:
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
-            options = self.Options(**description.get("options"))
+            older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
+            options = self.Options(**{**older, **description.get("options")})  # an older run names no optimizer
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             step, rate = description.get("constant_lr", (0, 1.0))

@@ -197,43 +197,47 @@ class GPTTask(Task):
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
 
-    def seen(self, options, split, tokenizers):
-        if getattr(options, "pretrained", None) is None:
-            return data.Seen.of(parts(split.train), parts(split.validation), tokenizers["tokenizer"], running=True)
-
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
         plain = fine_tuning.without_special_tokens(tokenizer)
         train, validation = (encode_text(plain, part) for part in (split.train, split.validation))
-        model, learned, header = self._model(options, tokenizer)
+        model = self._model(options, tokenizer)
         block = options.block_size or min(BLOCK, model.config.max_len)
         batches = data.TextBatches(train, block, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, block, VALIDATION_TOKENS // block or 1)
         betas, decay = (options.beta1, options.beta2), options.weight_decay
         adamw = partial(AdamW, betas=betas, weight_decay=decay, decays=is_matrix)
         if options.pretrained is not None:
+            facts = fine_tuning.facts(options)
             for ids in (train, validation):
                 check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
+        else:
+            facts = seen_in(split, tokenizer)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model, NextToken(model), optimizer_of(options, model, adamw), batches, held_out,
             schedule=falling_cosine(options), clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
-            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
-            header=header, facts=fine_tuning.facts(options),
+            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters"
+            + fine_tuning.note(model, options),
+            header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
 
     def _model(self, options, tokenizer):
-        """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
         if options.pretrained is None:
             tied, bias = options.head == "tied", options.bias == "yes"
             own = {"max_len": options.block_size or BLOCK, "tie_embeddings": tied, "bias": bias}
-            return GPT(GPTConfig(len(tokenizer), **own, **sizes(options))), "", {}
+            return GPT(GPTConfig(len(tokenizer), **own, **sizes(options)))
         model = fine_tuning.start(options, DecoderOnly)
         if (options.block_size or 0) > model.config.max_len:
             sees = f"the model in {options.pretrained} sees {model.config.max_len}"
             raise ValueError(f"block_size is {options.block_size}, but {sees}")
-        return model, fine_tuning.note(model, options), fine_tuning.header(model, options)
+        return model
+
+
+def seen_in(split, tokenizer):
+    """The entry of a run's description about a text, of which other models read the parts too."""
+    return {"seen": data.Seen.of(parts(split.train), parts(split.validation), tokenizer, running=True).to_dict()}
 
 
 VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache

@@ -219,14 +219,11 @@ class TranslationTask(Task):
             made[name] = vocabulary("the training pairs give", kind.train, texts, **how)
         return made
 
-    def seen(self, options, split, tokenizers):
-        texts = ([source for source, _ in part] for part in (split.train, split.validation))
-        return data.Seen.of(*texts, tokenizers["source"])
-
     def setup(self, options, split, tokenizers):
         train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
         if not train or not validation:
             raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len}")
+        texts = ([source for source, _ in part] for part in (split.train, split.validation))
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         own = sizes(options, "num_encoder_layers", "num_decoder_layers")
         model = Transformer(TransformerConfig(*map(len, tokenizers.values()), max_len=options.max_len, **own))
@@ -245,6 +242,7 @@ class TranslationTask(Task):
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
+            facts={"seen": data.Seen.of(*texts, tokenizers["source"]).to_dict()},
         )  # fmt: skip
 
     def measure(self, run):
