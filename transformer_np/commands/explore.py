@@ -8,6 +8,7 @@ from ..data import LECTURE_SENTENCE, english_portuguese
 from ..inspection.explorer.finished import finished_page
 from ..inspection.explorer.live import LARGE, check_size, explore_live
 from ..models import Bert
+from ..models.layouts.folder import located
 from ..models.layouts.weights import find_tensors
 from ..tasks import load_trained, runs
 from . import Unseen, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, say, say_words
@@ -83,9 +84,9 @@ def run_page(args):
 def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
     folder, text = pretrained_folder(args.pretrained, args.text)
-    found = load_pretrained_text(folder)
-    tensors = find_tensors(found.path)[1]
+    _, tensors = find_tensors(located(folder))
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
+    found = load_pretrained_text(folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
     if getattr(found.model.config, "num_classes", None) is not None:

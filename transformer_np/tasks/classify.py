@@ -195,9 +195,8 @@ class ClassifyTask(Task):
     Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)
 
-    def train(self, options, folder, resume=False, **how):
-        """As Task.train, after replacing the sizes that are None."""
-        return super().train(options if resume else _settled(options), folder, resume, **how)
+    def settled(self, options):
+        return _settled(options)
 
     def check_stored(self, options):
         names = (*(() if options.pretrained else mlm.SIZES), "steps", "warmup", "dropout")

@@ -95,6 +95,10 @@ class Task:
     def __init_subclass__(cls):
         cls.Result.task = cls
 
+    def settled(self, options):
+        """The options of a new run, with what depends on files. Raises OSError and ValueError if one is missing."""
+        return options
+
     def load(self, options):
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
         raise NotImplementedError
@@ -181,7 +185,7 @@ class Task:
 
     def _new_run(self, options, folder, how):
         """The Run before its first step, its description, and lines for the user."""
-        how = _checked({**HOW, **how})
+        how, options = _checked({**HOW, **how}), self.settled(options)
         data = self.load(options)
         run = self._prepared(options, folder, how, data, self.train_tokenizers(options, data))
         description = {"kind": self.kind, "options": asdict(options), "data": self.fingerprint(data)}

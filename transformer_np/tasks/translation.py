@@ -195,11 +195,11 @@ class TranslationTask(Task):
     Options, Result = TranslationOptions, Translator
     tokenizer_names = ("source", "target")
 
-    def train(self, options, folder, resume=False, **how):
-        """As Task.train. Only a new run needs the file of the embeddings; a resumed run has them in its checkpoint."""
-        if not resume and options.embeddings is not None and not Path(options.embeddings).exists():
+    def settled(self, options):
+        """The options. Only a new run needs the file of the embeddings; a resumed run has them in its checkpoint."""
+        if options.embeddings is not None and not Path(options.embeddings).exists():
             raise FileNotFoundError(f"there is no file {options.embeddings}")
-        return super().train(options, folder, resume, **how)
+        return options
 
     def load(self, options):
         """The pairs, as a data.Split; the test part of the built-in ones has the lecture's sentence."""
