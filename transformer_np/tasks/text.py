@@ -212,7 +212,7 @@ class GPTTask(Task):
             for ids in (train, validation):
                 check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
         else:
-            facts = seen_in(split, tokenizer)
+            facts = self._seen(split, tokenizer)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model, NextToken(model), optimizer_of(options, model, adamw), batches, held_out,
@@ -222,6 +222,9 @@ class GPTTask(Task):
             + fine_tuning.note(model, options),
             header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
+
+    def _seen(self, split, tokenizer):
+        return {"seen": data.Seen.of(parts(split.train), parts(split.validation), tokenizer, running=True).to_dict()}
 
     def _model(self, options, tokenizer):
         if options.pretrained is None:
@@ -233,11 +236,6 @@ class GPTTask(Task):
             sees = f"the model in {options.pretrained} sees {model.config.max_len}"
             raise ValueError(f"block_size is {options.block_size}, but {sees}")
         return model
-
-
-def seen_in(split, tokenizer):
-    """The entry of a run's description about a text, of which other models read the parts too."""
-    return {"seen": data.Seen.of(parts(split.train), parts(split.validation), tokenizer, running=True).to_dict()}
 
 
 VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache

@@ -10,7 +10,7 @@ from ..training import Adam, SegmentRecurrence
 from . import options as flag
 from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup
-from .text import GPTTask, TextGenerator, seen_in
+from .text import GPTTask, TextGenerator
 from .trained import mean_loss
 
 
@@ -85,5 +85,5 @@ class XLTask(GPTTask):
             note=f"{len(train):,} tokens to learn from, {options.batch_size} streams of {streams.segments:,} segments; "
             f"{len(validation):,} for validation; {len(tokenizer)} {names[options.tokens]}; "
             f"{model.num_parameters():,} parameters",
-            facts=seen_in(split, tokenizer),
+            facts=self._seen(split, tokenizer),
         )  # fmt: skip
