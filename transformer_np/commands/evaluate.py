@@ -2,6 +2,8 @@ from .. import tasks
 from ..tasks import runs, trained
 from . import add_command, add_json, print_json
 
+SHARES = ("accuracy", "exact match", "BLEU")
+
 
 def add_parser(subparsers):
     parser = add_command(subparsers, "evaluate", run, "other.tsv --model runs/tatoeba")
@@ -27,6 +29,3 @@ def run(args):
     for name, value in found.items():
         print(name, f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if name in SHARES else f"{value:.4f}")
     return 0
-
-
-SHARES = ("accuracy", "exact match", "BLEU")

@@ -16,6 +16,7 @@ from . import Unseen, add_command, add_model, check_writable, load_pretrained_te
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
 BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
+KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first two are looked for
 
 
 def add_parser(subparsers):
@@ -39,9 +40,6 @@ def run(args):
     if args.out is None:
         webbrowser.open(Path(out).resolve().as_uri())
     return 0
-
-
-KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first two are looked for
 
 
 def newest_run():

@@ -27,6 +27,7 @@ PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
 OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
 BLOCK = 64  # tokens
 LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
+VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,3 @@ class GPTTask(Task):
             sees = f"the model in {options.pretrained} sees {model.config.max_len}"
             raise ValueError(f"block_size is {options.block_size}, but {sees}")
         return model
-
-
-VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache

@@ -15,6 +15,9 @@ from .options import TaskOptions, option
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
+MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
+PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation
+
 
 @dataclass(frozen=True)
 class Word2VecOptions(TaskOptions):
@@ -100,9 +103,6 @@ class WordVectors(Trained):
         return [(self.words[row], float(cosines[row])) for row in order]
 
 
-MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
-
-
 class Word2VecTask(Task):
     """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
 
@@ -160,6 +160,3 @@ class Word2VecTask(Task):
     def speed(self, run):
         history = run.trainer.history
         return {"words per minute": 60 * run.options.batch_size * len(history.losses) / max(history.seconds, 1e-9)}
-
-
-PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation
