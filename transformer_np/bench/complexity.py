@@ -82,9 +82,7 @@ def fit_exponent(sizes, values):
         raise ValueError("sizes and values must be positive numbers")
     if len(np.unique(sizes)) < 2:
         raise ValueError(f"sizes must have at least two different values, got {sizes.tolist()}")
-    x, y = np.log(sizes), np.log(values)
-    x -= x.mean()
-    return float(x @ y / (x @ x))
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 # --- the four layers --------------------------------------------------------------------------------------------------
