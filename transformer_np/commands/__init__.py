@@ -1,4 +1,4 @@
-"""One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code.
+"""One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code, if it is not 0.
 
 This file holds the parts that several commands share; commands do not import each other.
 """

@@ -39,7 +39,6 @@ def run(args):
     print(page.save(out))
     if args.out is None:
         webbrowser.open(Path(out).resolve().as_uri())
-    return 0
 
 
 def newest_run():

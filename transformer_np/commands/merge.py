@@ -19,4 +19,3 @@ def run(args):
     else:
         runs.merge(args.model, args.out)
     print(f"saved in {args.out}")
-    return 0

@@ -42,7 +42,6 @@ def run(args):
         print(file)
     if args.out is None and not webbrowser.open(files[0].as_uri()):
         print("no program to show the picture was found: open the file, or name another with -o", file=sys.stderr)
-    return 0
 
 
 def save_slide(figure, file, args):

@@ -51,7 +51,6 @@ def run(args):
         (place / name).write_bytes(content)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     say_folder(args.out, f"JupyterLite with {number} notebooks", size, args.pyodide)
-    return 0
 
 
 def _make(folder, out, settings):
