@@ -7,9 +7,10 @@ from ...data.spans import sentinel
 from ...inspection.interpretation import logits_of
 from ...models import T5, Bert
 from ...models.decoder_only import DecoderOnly
-from ...pretrained import PretrainedFolder, PretrainedTokenizer
+from ...pretrained import PretrainedFolder
 from ...support.checks import short
 from ...tasks import load_trained, mlm, pretrained_classes, pretrained_text, t5
+from ...tasks.fine_tuning import without_special_tokens
 from .. import Unseen, quoted, say_left_out, say_words
 from . import flag, model, picture
 
@@ -106,9 +107,7 @@ class _Question:
 
     def _ids(self, word):
         """The ids of a word of the model's output, without special tokens."""
-        writer = self._found.writer
-        special = {"special": False} if isinstance(writer, PretrainedTokenizer) else {}
-        return writer.encode(word, **special)
+        return without_special_tokens(self._found.writer).encode(word)
 
     def _id(self, flag, word):
         labels, writer = self._found.labels, self._found.writer
