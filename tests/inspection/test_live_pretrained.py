@@ -311,7 +311,7 @@ def test_the_command_writes_the_page_of_a_folder_and_refuses_what_is_too_large(
         assert made.weights == expected
     monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_PARAMETERS", {"int8": count - 1})
     capsys.readouterr()
-    monkeypatch.setattr("transformer_np.models.layouts.folder.load_any", lambda folder: pytest.fail("it was read"))
+    monkeypatch.setattr("transformer_np.pretrained.folder.load_any", lambda folder: pytest.fail("it was read"))
     assert main(["explore", "--pretrained", str(folder), "-o", str(out)]) == 2
     error = capsys.readouterr().err
     assert f"has {count:,} parameters" in error and f"holds at most {count - 1:,}" in error

@@ -17,6 +17,10 @@ from ..models.decoder_only import DecoderOnly
 from ..support.checks import check_all_at_least
 from .floor import recording
 
+TABLES = layers.Embedding, layers.LearnedPositionalEmbedding, layers.RelativePositionBias
+EMBEDDINGS, PROJECTIONS, SCORES = "embeddings", "attention: projections", "attention: scores"
+FEED_FORWARD, NORMS, OUTPUT = "feed-forward", "norms", "output"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -39,11 +43,6 @@ class Part:
     def plus(self, layers=1, **numbers):
         new = {name: getattr(self, name) + number for name, number in numbers.items()}
         return Part(**{**vars(self), **new, "layers": self.layers + layers})
-
-
-TABLES = layers.Embedding, layers.LearnedPositionalEmbedding, layers.RelativePositionBias
-EMBEDDINGS, PROJECTIONS, SCORES = "embeddings", "attention: projections", "attention: scores"
-FEED_FORWARD, NORMS, OUTPUT = "feed-forward", "norms", "output"
 
 
 def parts(model, length, batch=1):

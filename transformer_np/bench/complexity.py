@@ -25,6 +25,9 @@ __all__ = [  # of the documented path `transformer_np.complexity`
 
 TOLERANCE = 0.25  # of an exponent
 BATCH = 16  # parallel sequences in the recurrent layer, whose products would be too small to time
+MEMORY_SIZES = (256, 512, 1024, 2048)  # n, at d = 16, k = 3 and r = 16
+QUICK = 3  # the smallest sizes of each variable
+LENGTHS = (16, 64, 256)
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,7 @@ def fit_exponent(sizes, values):
         raise ValueError("sizes and values must be positive numbers")
     if len(np.unique(sizes)) < 2:
         raise ValueError(f"sizes must have at least two different values, got {sizes.tolist()}")
-    x, y = np.log(sizes), np.log(values)
-    x -= x.mean()
-    return float(x @ y / (x @ x))
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 # --- the four layers --------------------------------------------------------------------------------------------------
@@ -137,9 +138,6 @@ KINDS = (
         fixed={"n": 2048, "d": 64, "r": 64}, core=_restricted,
     ),
 )  # fmt: skip
-
-MEMORY_SIZES = (256, 512, 1024, 2048)  # n, at d = 16, k = 3 and r = 16
-QUICK = 3  # the smallest sizes of each variable
 
 
 def _core(kind, variables, dtype=np.float32, kind_of_array=np.ndarray):
@@ -340,9 +338,6 @@ def table(curves):
 
 def _cell(curve):
     return f"{'–':^12}" if curve is None else f"{f'{curve.exponent:.2f} ({curve.expected:g})':^12}"
-
-
-LENGTHS = (16, 64, 256)
 
 
 def counted(lengths=LENGTHS, k=4, r=4):

@@ -26,6 +26,7 @@ LEAST_ROWS = 12  # in a batch, so at most this many workers can share it
 # rounding error: at 1e-4 the first losses of this deep model agreed to 1e-7, but the tenth loss of PyTorch on one
 # thread and on two differed from ours by 1e-4 and 2e-4.
 BASE_LR = 1e-5
+SIZES = {"d_model": 128, "num_heads": 4, "num_layers": 4, "seed": SEED}
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,6 @@ def _gpt_of_size(layers, d_model, heads, batch_size, block, vocab_size=65):
     return _gpt(config, batch_size, lr=BASE_LR, checked=2)
 
 
-SIZES = {"d_model": 128, "num_heads": 4, "num_layers": 4, "seed": SEED}
 CONFIGURATIONS = {
     "small": _encoder_decoder(
         32, 16, 32, lr=1e-3, d_model=64, num_heads=4, num_encoder_layers=2, num_decoder_layers=2, d_ff=256

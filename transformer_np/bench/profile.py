@@ -33,6 +33,7 @@ KINDS = {  # functions of `functional`, with their backwards
 OTHER, OPTIMIZER, LOSS, REST = "other functions", "optimizer", "loss", "rest of Python"
 BACKWARD = "_backward"
 WARM_UP = 3  # steps before the first measured one
+UPDATE = dict.fromkeys(("step", "zero_grad"), (OPTIMIZER, ""))
 
 
 class Stopwatch:
@@ -70,9 +71,6 @@ def kind_of(name):
     forward = name.removesuffix(BACKWARD)
     kind = next((kind for kind, names in KINDS.items() if forward in names), OTHER)
     return kind, "forward" if name == forward else "backward"
-
-
-UPDATE = dict.fromkeys(("step", "zero_grad"), (OPTIMIZER, ""))
 
 
 def by_kind(stopwatch, trainer):

@@ -77,8 +77,7 @@ def _training(name, workers, threads):
     entries += _torch("Training", how, threads)
     several = entries[-1].name
     ratios = (ours, many), (ours, "torch, 1 thread"), (many if workers > 1 else ours, several)
-    race = Race(name, "training steps", "step", tuple(entries), tuple(dict.fromkeys(ratios)), least=LEAST_STEPS)
-    return race.of(bool)
+    return Race(name, "training steps", "step", tuple(entries), tuple(dict.fromkeys(ratios)), least=LEAST_STEPS)
 
 
 def _generation(where, prompt, threads):
@@ -114,4 +113,4 @@ def _attention(n, threads):
     ours, torch = zip(*pairs, strict=True)
     ratios = ("ours, tiled", "ours, plain"), *((one.name, other.name) for one, other in zip(ours, torch, strict=True))
     group = "attention over n tokens, forward and backward, batch 4, 8 heads of 64"
-    return Race(f"{n}", group, "pass", (*ours, *torch), ratios).of(bool)
+    return Race(f"{n}", group, "pass", (*ours, *torch), ratios)

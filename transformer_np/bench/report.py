@@ -70,14 +70,14 @@ def put_into(path, command, machine, text):
     begin, end = f"<!-- {command}, {machine['processor']} -->", "<!-- end of the measurement -->"
     before = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
     block = f"{begin}\n{text}\n{end}"
-    same, other = (
-        list(re.finditer(re.escape(start) + ".*?" + re.escape(end), before, re.DOTALL))
-        for start in (begin, f"<!-- {command}, ")
-    )
+    written = list(re.finditer(rf"(<!-- {re.escape(command)}, .*? -->).*?{end}", before, re.DOTALL))
+    same = [one.span() for one in written if one[1] == begin]
     if same:
-        new = before[: same[0].start()] + block + before[same[0].end() :]
-    elif other:
-        new = f"{before[: other[-1].end()]}\n\n{block}{before[other[-1].end() :]}"
+        (start, stop), *_ = same
+        new = before[:start] + block + before[stop:]
+    elif written:
+        last = written[-1].end()
+        new = f"{before[:last]}\n\n{block}{before[last:]}"
     else:
         new = f"{before}\n{block}\n".lstrip()
     write_text(path, new)

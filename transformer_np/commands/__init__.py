@@ -1,4 +1,4 @@
-"""One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code.
+"""One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code, if it is not 0.
 
 This file holds the parts that several commands share; commands do not import each other.
 """
@@ -32,6 +32,9 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "explain": "count what a model costs: parameters, operations and memory of each part, beside measured ones",
     "bench": "measure how fast the package is on this machine",
 }
+PICTURE_ENDINGS = (".png", ".svg", ".pdf")
+LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
+SHOWN_WORDS = 150
 
 
 def add_command(subparsers, name, run, example, summary=None):
@@ -138,9 +141,6 @@ def check_writable(option, name):
         raise ValueError(f"{option} {name}: no permission to write this file")
 
 
-PICTURE_ENDINGS = (".png", ".svg", ".pdf")
-
-
 def check_picture(option, name):
     """Raise ValueError if a picture cannot be saved under this name."""
     if Path(name).suffix.lower() not in PICTURE_ENDINGS:
@@ -155,9 +155,6 @@ def not_utf8(arguments):
         if shown != argument:
             return f"the argument {shown} is not UTF-8"
     return ""
-
-
-LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
 
 
 def _numbered(texts):
@@ -198,8 +195,6 @@ def for_each_text(texts, use, as_json=False):
     code = 0
     for number, text in _numbered(texts):
         try:
-            if wrong := not_utf8([text]):
-                raise ValueError(wrong)
             use(text)
         except ValueError as error:
             if len(texts) == 1:
@@ -273,9 +268,6 @@ class Unseen:
         """A word, with the case that it has in training."""
         same = next((each for each in self.seen.words if each.lower() == word.lower() and each != word), None)
         return word if same is None or self.seen.lowercase else f"{word} (there it is {same})"
-
-
-SHOWN_WORDS = 150
 
 
 def say_words(words, what="the model does not know"):

@@ -2,6 +2,8 @@ import argparse
 import json
 import shlex
 from importlib.util import find_spec
+from itertools import groupby
+from operator import attrgetter
 
 from ..bench import DEFAULT, TRAINING, WHAT, WHOLE
 from ..support.progress import note
@@ -99,6 +101,8 @@ def _measured(args, what, whole):
 
     from ..bench import measure, report
     from ..bench import whole as commands
+    from ..bench.races import races
+    from ..support.processes import cores
 
     against_torch, rounds = args.against == "torch", args.rounds
     if args.profile:
@@ -107,7 +111,9 @@ def _measured(args, what, whole):
             yield "profiles", {"name": name, **profile}, report.profile_tables(name, profile)
         return
     usual, burst = (measure.QUICK_ROUNDS, measure.QUICK_BURST) if args.quick else (measure.ROUNDS, measure.BURST)
-    for group in _races(args, what, against_torch):
+    workers = _most_workers() if args.workers == "auto" else args.workers
+    found = races(what, workers, against_torch, cores(), args.quick)
+    for _, group in groupby(found, attrgetter("group")):
         outcomes = [measure.run_race(race, rounds or usual, burst, note) for race in group]
         yield "races", outcomes, report.race_tables(outcomes)
     with TemporaryDirectory() as folder:
@@ -118,18 +124,6 @@ def _measured(args, what, whole):
             for group in groups:
                 commands.run(group, rounds or usual, note)
             yield "commands", groups, commands.tables(groups)
-
-
-def _races(args, what, against_torch):
-    """The races of each group."""
-    from itertools import groupby
-
-    from ..bench.races import races
-    from ..support.processes import cores
-
-    workers = _most_workers() if args.workers == "auto" else args.workers
-    found = races(what, workers, against_torch, cores(), args.quick)
-    return [list(group) for _, group in groupby(found, lambda race: race.group)]
 
 
 def _most_workers():

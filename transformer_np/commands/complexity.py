@@ -36,7 +36,6 @@ def run(args):
         if args.gradients:
             plots.gradient_distance(gradients).savefig(args.gradients)
         print(*filter(None, (args.out, args.gradients)), sep="\n", file=sys.stderr if args.json else sys.stdout)
-    return 0
 
 
 def _print(curves, gradients):

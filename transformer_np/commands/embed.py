@@ -27,7 +27,6 @@ def run(args):
         print_json({**found, "tokens_left_out": left_out})
     else:
         print("\n".join(format_similarities(similarities, args.text)))
-    return 0
 
 
 def format_similarities(similarities, sentences):

@@ -1,5 +1,7 @@
 from . import add_command, add_json, print_json
 
+SHARES = ("accuracy", "exact match", "BLEU")
+
 
 def add_parser(subparsers):
     parser = add_command(subparsers, "evaluate", run, "other.tsv --model runs/tatoeba")
@@ -22,12 +24,8 @@ def run(args):
     found = tasks.load_trained(folder, *tasks.TASKS).evaluate(args.file)
     if args.json:
         print_json({"model": str(folder), "file": args.file, **found})
-        return 0
+        return
     if args.model is None:
         print(f"model {folder}")
     for name, value in found.items():
         print(name, f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if name in SHARES else f"{value:.4f}")
-    return 0
-
-
-SHARES = ("accuracy", "exact match", "BLEU")

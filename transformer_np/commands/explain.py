@@ -34,7 +34,6 @@ def run(args):
     if length <= getattr(model.config, "max_len", length) and (args.measure or operations < MOST):
         measured = measure(model, length, args.batch_size)
     print(table(model, length, args.batch_size, measured))
-    return 0
 
 
 def _model(args):

@@ -10,6 +10,7 @@ from . import Unseen, add_command, add_model, check_writable, load_pretrained_te
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
 BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
+KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first two are looked for
 
 
 def add_parser(subparsers):
@@ -32,10 +33,6 @@ def run(args):
     print(page.save(out))
     if args.out is None:
         webbrowser.open(Path(out).resolve().as_uri())
-    return 0
-
-
-KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first two are looked for
 
 
 def newest_run():
@@ -84,12 +81,13 @@ def pretrained_page(args):
     from ..data import LECTURE_SENTENCE, english_portuguese
     from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
+    from ..models.layouts.folder import located
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    found = load_pretrained_text(folder)
-    tensors = find_tensors(found.path)[1]
+    _, tensors = find_tensors(located(folder))
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
+    found = load_pretrained_text(folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
     own = {"target": args.target}
     if getattr(found.model.config, "num_classes", None) is not None:

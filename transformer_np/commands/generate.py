@@ -73,4 +73,3 @@ def run(args):
             print(flush=True)  # the text ends here, and so does its line
             raise
         print(flush=True)
-    return 0

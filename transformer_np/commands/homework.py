@@ -137,7 +137,6 @@ def run_start(args):
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
     print(f"  {hint_command(names[0], path)}")
-    return 0
 
 
 def _reset(args):
@@ -160,7 +159,6 @@ def _reset(args):
     write_text(file, text)
     line = next(n for n, one in enumerate(text.splitlines(), 1) if re.match(rf"(def|class) {name}\b", one))
     print(f"{file}, line {line}: {name} is a stub again. The old answer is in {_aside(file, name, number)}")
-    return 0
 
 
 def _aside(file, name, number):
@@ -206,7 +204,6 @@ def run_hint(args):
     if args.level < 3:
         options = again(args) + (f" --file {quoted(args.file)}" if args.file else "")
         print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}{options}")
-    return 0
 
 
 def _repair(args, exercise):
@@ -237,7 +234,6 @@ def run_list(args):
             print(chapter_line(title, notebook))
             names = ", ".join(exercise.name for exercise in here)
             print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
-    return 0
 
 
 def _filled(text):

@@ -65,7 +65,7 @@ def add_grade_parser(subparsers):
     add_quiet(parser)
 
 
-def run(args):
+def run(args):  # the imports stand here because no other action needs them
     from tqdm import tqdm
 
     from ..grading.formats import FORMATS, results_even_if_it_fails

@@ -50,7 +50,6 @@ def run_page(args):
         sizes = write_page(args.out, course, args.pyodide)
         number = len(course.points)
     say_folder(args.out, counted(number), sum(sizes.values()), args.pyodide)
-    return 0
 
 
 def run_export(args):
@@ -68,7 +67,7 @@ def run_export(args):
     if args.grader == "nbgrader":
         name = quoted(folder.resolve().name)
         print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
-        return 0
+        return
     along = sorted(path.relative_to(folder).as_posix() for path in texts)
     along = [path for path in along if path.startswith(f"{OWN}/") or path.endswith(".whl")]
     command = f"otter generate -t {quoted(folder / 'tests')} -r {quoted(folder / REQUIREMENTS)}"
@@ -77,7 +76,6 @@ def run_export(args):
     print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
     if not wheel:
         print(f"It installs what {folder / REQUIREMENTS} names. Is this version on no package index? Pass its --wheel.")
-    return 0
 
 
 def run_new(args):
@@ -88,7 +86,6 @@ def run_new(args):
     print(f"{path}: an exercise that works. Change it, then verify it:")
     print(f"  transformer-np homework verify {folder}")
     print(f"  transformer-np homework start work --exercises {folder}    (a student's file)")
-    return 0
 
 
 def run_verify(args):

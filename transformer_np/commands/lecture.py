@@ -18,28 +18,20 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..lecture import (
-        exercises,
-        format_examples,
-        format_exercises,
-        format_statements,
-        read_statements,
-        summary,
-        worked_examples,
-    )
+    from .. import lecture
 
     started = time.perf_counter()
-    examples, answers = worked_examples(), exercises()
-    print(_heading("The worked examples"), format_examples(examples), sep="\n")
-    print(_heading("The exercises"), format_exercises(answers), sep="\n", flush=True)
-    lines = [summary(examples)]
+    examples, answers = lecture.worked_examples(), lecture.exercises()
+    print(_heading("The worked examples"), lecture.format_examples(examples), sep="\n")
+    print(_heading("The exercises"), lecture.format_exercises(answers), sep="\n", flush=True)
+    lines = [lecture.summary(examples)]
     passed = all(example.ok for example in examples)
-    said = read_statements()
+    said = lecture.read_statements()
     if args.statements:
         sys.path.insert(0, str(Path(args.statements).resolve().parent))  # for its checks
-        said += read_statements(args.statements)
+        said += lecture.read_statements(args.statements)
     wrong = [statement for statement in said if not statement.holds()]
-    print(_heading("The statements"), format_statements(said), sep="\n", flush=True)
+    print(_heading("The statements"), lecture.format_statements(said), sep="\n", flush=True)
     lines.append(f"{len(said)} statements: {f'{len(wrong)} NOT as stated' if wrong else 'all as stated'}")
     passed &= not wrong
     if not args.no_train:
@@ -54,9 +46,8 @@ def run(args):
 
 def _train_and_draw(out, figures, progress):
     """The slow part. Returns whether the translator learned its language, and the lines of the summary."""
-    from .. import plots
+    from .. import lecture, plots
     from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
-    from ..lecture import five_words
     from ..masks import causal_mask
     from ..tasks.translation import TranslationOptions, TranslationTask, Translator, format_steps
 
@@ -68,7 +59,7 @@ def _train_and_draw(out, figures, progress):
         figure.savefig(drawn[-1])
 
     # pictures that need no training come first, so that an unwritable folder fails before the training
-    example = five_words()
+    example = lecture.five_words()
     draw("positional_encoding", plots.positional_encoding(length=50, d_model=64))
     draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
     draw("lecture_attention", plots.attention(example.weights[0], example.words, example.words, own_range=True))

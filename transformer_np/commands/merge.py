@@ -20,4 +20,3 @@ def run(args):
     else:
         runs.merge(args.model, args.out)
     print(f"saved in {args.out}")
-    return 0

@@ -38,4 +38,3 @@ def run(args):
         if number:
             print()
         print("\n".join([question, *(f"  {cosine:6.3f}  {word}" for word, cosine in words)]))
-    return 0

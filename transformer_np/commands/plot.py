@@ -8,6 +8,8 @@ from pathlib import Path
 from . import COMMANDS, add_command, check_picture
 from .pictures import PICTURES, attention, models, parts, positions, predictions  # noqa: F401 (each adds its own)
 
+LESS = ("product", "layers", "layer", "head", "length", "d_model", "candidates", "count", "near", "longest", "steps")
+
 
 def add_parser(subparsers):
     example = "example: transformer-np plot pe -o pe.png"
@@ -40,10 +42,6 @@ def run(args):
         print(file)
     if args.out is None and not webbrowser.open(files[0].as_uri()):
         print("no program to show the picture was found: open the file, or name another with -o", file=sys.stderr)
-    return 0
-
-
-LESS = ("product", "layers", "layer", "head", "length", "d_model", "candidates", "count", "near", "longest", "steps")
 
 
 def save_slide(figure, file, args):

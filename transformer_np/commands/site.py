@@ -42,7 +42,6 @@ def run(args):
         (place / name).write_bytes(content)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     say_folder(args.out, f"JupyterLite with {number} notebooks", size, args.pyodide)
-    return 0
 
 
 def _make(folder, out, settings):
@@ -89,7 +88,9 @@ def _python(folder):
     The list of packages also has this package, the sliders and the kernel's own packages: a cell that imports one has
     the browser fetch it, and no cell installs anything.
     """
-    from ..support.pyodide import LOADER, copied, installed_wheel, read_lock
+    from pydoc_data import topics
+
+    from ..support.pyodide import LOADER, copied, installed_wheel, read_lock, wheel_of
 
     kernel, version = _kernel()
     lock = read_lock(folder) if folder else {"packages": {}}
@@ -101,7 +102,8 @@ def _python(folder):
         raise ValueError(f"the installed {KERNEL_PACKAGE} needs Pyodide {version}, but {has}: {how}")
     wheels |= {name: installed_wheel(name) for name in ("tqdm", *WIDGETS) if name not in wheels and name not in known}
     if HELP not in known:
-        wheels[HELP] = _help_of_python()
+        help_texts = {"pydoc_data/__init__.py": b"", "pydoc_data/topics.py": Path(topics.__file__).read_bytes()}
+        wheels[HELP] = wheel_of(help_texts, "pydoc_data", "1.0.0")
     entries = _entries(wheels, PACKAGES if not folder else [name for name in PACKAGES if name in known])
     files = dict(wheels.values())
     loader = LOADER if is_new else "pyodide.js"
@@ -151,15 +153,6 @@ def _kernel():
     newest = {file.name.split("-")[0].replace("_", "-"): file for file in found}  # of two versions, the later
     version = import_module("jupyterlite_pyodide_kernel.constants").PYODIDE_VERSION
     return {name: (file.name, file.read_bytes()) for name, file in newest.items()}, version
-
-
-def _help_of_python():
-    from pydoc_data import topics
-
-    from ..support.pyodide import wheel_of
-
-    files = {"pydoc_data/__init__.py": b"", "pydoc_data/topics.py": Path(topics.__file__).read_bytes()}
-    return wheel_of(files, "pydoc_data", "1.0.0")
 
 
 def _own_wheel():

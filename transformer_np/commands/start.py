@@ -44,7 +44,6 @@ def run(args):
         print(f"  jupyter nbconvert --execute --to slides {quoted(folder / last)}    (slides, with their results)")
     for part in parts:
         print(f"{round(part.minutes):>5} min  {part.file}: {'; '.join(heading for heading, _ in part.times)}")
-    return 0
 
 
 def _make(folder, files):

@@ -10,12 +10,11 @@ nothing with matplotlib.
 
 from ..inspection.explorer.live import explore_live
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
-from .exercises import progress
-from .grades import class_results
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
 from .heatmaps import attention, attention_maps, mask, model_view, translator_attention
+from .homework import class_results, progress
 from .inside import attribution, contributions, head_ablation, logit_lens
 from .learning import copy_curves, loss_curves, training_curve
 from .matrices import Product, attention_products, layer_norm_products, matrices

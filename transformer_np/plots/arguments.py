@@ -1,5 +1,7 @@
 """What pictures are given: words, numbers and weights, checked and rounded."""
 
+import re
+
 import numpy as np
 
 from ..support.checks import as_array, as_list
@@ -19,10 +21,7 @@ def as_words(name, words, count, what):
 
 def visible(word):
     """The word with signs for blanks at its ends and for line breaks, cut to LONGEST_WORD characters."""
-    core = word.lstrip(" ")
-    word = "␣" * (len(word) - len(core)) + core
-    core = word.rstrip(" ")
-    word = core + "␣" * (len(word) - len(core))
+    word = re.sub(r"^ +| +\Z", lambda blanks: "␣" * len(blanks[0]), word)
     word = word.replace("\n", "⏎").replace("\t", "⇥")
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 

@@ -17,6 +17,9 @@ from .style import HATCH, HEAD_COLOURS, SEEN, TRAINING, VALIDATION, light_grid
 
 # Eight scores of mean 0 and variance 1, typical of queries and keys of variance 1 after the division by √d_k.
 SCORES = (0.2, -0.9, 1.7, -0.3, -1.5, 0.9, -0.6, 0.5)
+TAKEN = "#f5c48a"  # black text is readable on it, and its hue differs from SEEN
+SETTINGS = ({}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 5}, {"top_p": 0.9})
+BAR = to_rgba(TRAINING, 0.55)
 
 
 # --- the scale of the scores ------------------------------------------------------------------------------------------
@@ -170,9 +173,6 @@ def _in_rows(title, count, left, column, height, above, gap):
     return figure, panels, across
 
 
-TAKEN = "#f5c48a"  # black text is readable on it, and its hue differs from SEEN
-
-
 def _candidates(name, step):
     """The pairs (token, log p) of a time step."""
     pairs = as_list(name, step, "pairs (token, log p)")
@@ -185,9 +185,6 @@ def _candidates(name, step):
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------
-
-
-SETTINGS = ({}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 5}, {"top_p": 0.9})
 
 
 @styled
@@ -247,9 +244,6 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
             label.set_parse_math(False)
         axes.set_title("\n".join(lines), pad=4)
     return figure
-
-
-BAR = to_rgba(TRAINING, 0.55)
 
 
 def _vocabulary(words, V):

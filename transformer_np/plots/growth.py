@@ -66,8 +66,7 @@ def _slopes(axes, group, scale, colours):
     """Write n or d to the power of the slope at the end of each line; texts that would overlap are moved apart."""
     bottom, top = np.log(axes.get_ylim())
     apart = 0.062 * (top - bottom)
-    ends = np.array([np.log(scale * curve.values[-1]) for curve in group])
-    heights = ends.copy()
+    heights = np.array([np.log(scale * curve.values[-1]) for curve in group])
     for _ in range(200):
         order = np.argsort(heights)
         for below, above in itertools.pairwise(order):

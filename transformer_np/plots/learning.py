@@ -70,12 +70,8 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
 def _smooth(values, window):
     """The mean of the `window` values around each value, ignoring missing and non-finite ones."""
     finite = np.isfinite(values)
-    reach = window // 2
-    start = np.maximum(np.arange(len(values)) - reach, 0)
-    stop = np.minimum(np.arange(len(values)) + reach + 1, len(values))
-    total, count = (np.concatenate([[0.0], np.cumsum(x)]) for x in (np.where(finite, values, 0), finite))
-    count = count[stop] - count[start]
-    return np.where(count > 0, (total[stop] - total[start]) / np.maximum(count, 1), np.nan)
+    total, count = (np.convolve(x, np.ones(window), "same") for x in (np.where(finite, values, 0), finite))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 @styled

@@ -148,30 +148,70 @@ class _Row:
     """The sizes of one product in inches, and its drawing."""
 
     def __init__(self, product):
-        self.product = product
+        self.title = product.title
+        self.terms = [_Sign(term) if isinstance(term, str) else _Matrix(*term) for term in product.terms]
         self.words = as_words("words", product.words, len(product.matrices[0][1]), "row") if product.words else []
         self.left = max(map(text_width, self.words), default=0) + PAD * bool(self.words)
-        self.sizes = [_cells(term) for term in product.terms]
-        tall = max(size[1] * len(term[1]) for term, size in zip(product.terms, self.sizes, strict=True) if size[1])
-        self.tall, self.height = tall, LABEL + PAD + tall + 2.2 * LABEL
-        self.width = max(self.left + sum(map(_width, product.terms, self.sizes)), text_width(product.title, TITLE))
+        self.tall = max(term.height for term in self.terms)
+        self.height = LABEL + PAD + self.tall + 2.2 * LABEL
+        self.width = max(self.left + sum(term.width for term in self.terms), text_width(self.title, TITLE))
 
     def draw(self, axes, x, y):
-        axes.text(x, y + LABEL / 2, self.product.title, va="center", size=TITLE)
-        middle, words = y + LABEL + PAD + self.tall / 2, self.words
-        for term, size in zip(self.product.terms, self.sizes, strict=True):
-            width = _width(term, size)
-            if isinstance(term, str):
-                axes.text(x + width / 2, middle, term, ha="center", va="center", size=TITLE, parse_math=False)
-            else:
-                top = middle - size[1] * len(term[1]) / 2
-                if words:  # beside the first matrix
-                    x, words = x + self.left, []
-                    for i, word in enumerate(self.words):
-                        at = x + BETWEEN / 2 - PAD, top + (i + 0.5) * size[1]
-                        axes.text(*at, word, ha="right", va="center", parse_math=False)
-                _grid(axes, x + BETWEEN / 2, top, term, size, y + LABEL + PAD + self.tall)
-            x += width
+        axes.text(x, y + LABEL / 2, self.title, va="center", size=TITLE)
+        top, words = y + LABEL + PAD, self.words
+        for term in self.terms:
+            if words and isinstance(term, _Matrix):  # beside the first matrix
+                x, words = x + self.left, []
+                for word, at in zip(self.words, term.rows(top + self.tall / 2), strict=True):
+                    axes.text(x + BETWEEN / 2 - PAD, at, word, ha="right", va="center", parse_math=False)
+            term.draw(axes, x, top + self.tall / 2, top + self.tall)
+            x += term.width
+
+
+class _Sign:
+    """A sign between two matrices."""
+
+    height = 0
+
+    def __init__(self, text):
+        self.text, self.width = text, text_width(text, TITLE) + BETWEEN
+
+    def draw(self, axes, x, middle, bottom):
+        axes.text(x + self.width / 2, middle, self.text, ha="center", va="center", size=TITLE, parse_math=False)
+
+
+class _Matrix:
+    """A grid of coloured cells, with their numbers if there are few."""
+
+    def __init__(self, name, matrix):
+        self.name, self.matrix = f"${name}$", steady(np.asarray(matrix, float))
+        self.colours = colours(name, self.matrix)
+        rows, columns = self.matrix.shape
+        self.shape = f"{rows} × {columns}"
+        self.texts = numbers(self.matrix) if max(rows, columns) <= MOST else []
+        widths = [text_width(text, TEXT - 1) for row in self.texts for text in row]
+        self.cell = (max(widths) + PAD, ROW) if widths else (SMALL, SMALL)
+        self.across, self.height = columns * self.cell[0], rows * self.cell[1]
+        self.width = max(self.across, text_width(self.shape)) + BETWEEN
+
+    def rows(self, middle):
+        """The height of the middle of each row."""
+        return middle - self.height / 2 + (np.arange(len(self.matrix)) + 0.5) * self.cell[1]
+
+    def draw(self, axes, x, middle, bottom):
+        """Draw the cells, with name and shape below the line `bottom`."""
+        x, top = x + (self.width - self.across) / 2, middle - self.height / 2
+        rows, columns = self.matrix.shape
+        edges = np.linspace(x, x + self.across, columns + 1), np.linspace(top, top + self.height, rows + 1)
+        look = {"edgecolors": "white", "linewidth": 0.5} if self.texts else {"edgecolors": "face", "linewidth": 0.0}
+        mesh = axes.pcolormesh(*edges, self.matrix, **self.colours, **look)
+        centred = {"ha": "center", "va": "center"}
+        for (i, j), light in np.ndenumerate(is_bright(mesh, self.matrix)) if self.texts else ():
+            at = x + (j + 0.5) * self.cell[0], top + (i + 0.5) * self.cell[1]
+            look = {"size": TEXT - 1, "color": "black" if light else "white", "parse_math": False}
+            axes.text(*at, self.texts[i][j], **centred, **look)
+        axes.text(x + self.across / 2, bottom + 0.7 * LABEL, self.name, size=TITLE, **centred)
+        axes.text(x + self.across / 2, bottom + 1.7 * LABEL, self.shape, parse_math=False, **centred)
 
 
 def colours(name, matrix):
@@ -183,49 +223,7 @@ def colours(name, matrix):
 
 
 def numbers(matrix):
-    """The numbers of a matrix as short texts of equal precision, the same for 0.125 and for 0.125 − 10⁻¹⁶."""
-    matrix = steady(matrix)
+    """The numbers of a matrix as short texts of equal precision."""
     most = np.abs(matrix).max()
     digits = 2 if most < 10 else 1 if most < 100 else 0
     return [[f"{value:z.{digits}f}".replace("-", "−") for value in row] for row in matrix]  # z: no −0.00
-
-
-def _cells(term):
-    """The width and height of a cell, in inches; 0, 0 for a sign."""
-    if isinstance(term, str):
-        return 0, 0
-    matrix = np.asarray(term[1])
-    if max(matrix.shape) > MOST:
-        return SMALL, SMALL
-    return max(text_width(text, TEXT - 1) for row in numbers(matrix) for text in row) + PAD, ROW
-
-
-def _name_and_shape(term):
-    return f"${term[0]}$", f"{len(term[1])} × {len(term[1][0])}"
-
-
-def _width(term, size):
-    if isinstance(term, str):
-        return text_width(term, TITLE) + BETWEEN
-    return max(size[0] * len(term[1][0]), text_width(_name_and_shape(term)[1])) + BETWEEN
-
-
-def _grid(axes, x, top, term, size, bottom):
-    """Draw one matrix, with its name and shape below the line `bottom`."""
-    matrix = steady(np.asarray(term[1], float))
-    rows, columns = matrix.shape
-    width, height = columns * size[0], rows * size[1]
-    x += max(0, _width(term, size) - BETWEEN - width) / 2
-    edges = np.linspace(x, x + width, columns + 1), np.linspace(top, top + height, rows + 1)
-    line = 0.5 if size[1] == ROW else 0.0
-    look = {"edgecolors": "white" if line else "face", "linewidth": line}
-    mesh = axes.pcolormesh(*edges, matrix, **colours(term[0], matrix), **look)
-    if size[1] == ROW:
-        bright, texts = is_bright(mesh, matrix), numbers(matrix)
-        for (i, j), light in np.ndenumerate(bright):
-            at = x + (j + 0.5) * size[0], top + (i + 0.5) * size[1]
-            look = {"ha": "center", "va": "center", "size": TEXT - 1, "color": "black" if light else "white"}
-            axes.text(*at, texts[i][j], parse_math=False, **look)
-    name, shape = _name_and_shape(term)
-    axes.text(x + width / 2, bottom + 0.7 * LABEL, name, ha="center", va="center", size=TITLE)
-    axes.text(x + width / 2, bottom + 1.7 * LABEL, shape, ha="center", va="center", parse_math=False)

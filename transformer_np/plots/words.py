@@ -72,12 +72,7 @@ def word_map(words, vectors, groups=None, title=None):
     if title:
         axes.set_title(title, loc="left", parse_math=False)
     if groups is not None:
-        x, y = {"right": 1, "left": 0, "center": 0.5}, {"upper": 1, "lower": 0, "center": 0.5}
-        corners = {f"{up} {side}": (x[side], y[up]) for up in ("upper", "lower") for side in x}
-        room = 0.25, 0.06 * (len(colours) + 1)  # of a legend, as parts of the panel
-        at = np.array([*placed.values()]).reshape(-1, 2) / (width, height)  # of the words
-        fewest = min(corners, key=lambda name: (np.abs(at - corners[name]) < room).all(axis=1).sum())
-        plain(axes.legend(loc=fewest, frameon=True, framealpha=0.8, fontsize=TEXT - 1))
+        plain(axes.legend(loc="best", framealpha=0.8, fontsize=TEXT - 1))
     light_grid(axes)
     return figure
 

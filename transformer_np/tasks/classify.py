@@ -15,7 +15,7 @@ from ..pretrained.tokenizer import Encoded
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
 from . import options as flag
-from .options import TaskOptions, falling_cosine, optimizer_of
+from .options import TaskOptions, falling_cosine, optimizer_of, option
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
@@ -43,34 +43,30 @@ class ClassifyOptions(TaskOptions):
     or the values of the run to fine-tune; those in OWN_DATA and BUILT_IN take the defaults there.
     """
 
-    data: str | None = flag.option(
+    data: str | None = option(
         None, "training texts, one per line: label, tab, text; or pairs: label, tab, text, tab, text (default: "
         "built-in sentiment)", "FILE",
     )  # fmt: skip
-    test: str | None = flag.option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
-    init: str | None = flag.option(
-        None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR"
-    )
+    test: str | None = option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
+    init: str | None = option(None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR")
     pretrained: str | None = fine_tuning.pretrained("BERT")
-    pooling: str | None = flag.option(
+    pooling: str | None = option(
         None, "with --pretrained: the classifier reads the mean over all tokens, or [CLS] (default: mean)",
         choices=tuple(POOLERS),
     )  # fmt: skip
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    old_rate: float = flag.option(
+    old_rate: float = option(
         0.1, "with --pretrained: the learning rate of pretrained layers, as a share of --lr", interval="[0, 1]"
     )
-    tokens: str | None = flag.option(None, "the unit of text (default: word)", choices=("word", "char"))
-    steps: int | None = flag.option(
-        None, f"training steps; the learning rate falls until the last one {_defaults('steps')}"
-    )
-    batch_size: int | None = flag.option(None, f"texts per step {_defaults('batch_size')}")
-    layers: int | None = flag.option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
-    heads: int | None = flag.option(None, f"attention heads (default: {mlm.SIZES['heads']})")
-    d_model: int | None = flag.option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
-    d_ff: int | None = flag.option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
-    max_len: int | None = flag.option(
+    tokens: str | None = option(None, "the unit of text (default: word)", choices=("word", "char"))
+    steps: int | None = option(None, f"training steps; the learning rate falls until the last one {_defaults('steps')}")
+    batch_size: int | None = option(None, f"texts per step {_defaults('batch_size')}")
+    layers: int | None = option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
+    heads: int | None = option(None, f"attention heads (default: {mlm.SIZES['heads']})")
+    d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
+    d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
+    max_len: int | None = option(
         None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})", least=3
     )
     dropout: float | None = flag.share(None, f"share of features dropped during training {_defaults('dropout')}")
@@ -78,8 +74,8 @@ class ClassifyOptions(TaskOptions):
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
     optimizer: str = flag.optimizer("adamw")
-    lr: float | None = flag.option(None, f"highest learning rate {_defaults('lr')}")
-    warmup: int | None = flag.option(
+    lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
+    warmup: int | None = option(
         None, f"steps to the highest learning rate; at most half of all steps (default: {WARM_TEXTS} / batch size; "
         f"pretrained: {PRETRAINED['warmup']})", least=0,
     )  # fmt: skip
@@ -199,9 +195,8 @@ class ClassifyTask(Task):
     Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)
 
-    def train(self, options, folder, resume=False, **how):
-        """As Task.train, after replacing the sizes that are None."""
-        return super().train(options if resume else _settled(options), folder, resume, **how)
+    def settled(self, options):
+        return _settled(options)
 
     def check_stored(self, options):
         names = (*(() if options.pretrained else mlm.SIZES), "steps", "warmup", "dropout")
@@ -219,9 +214,6 @@ class ClassifyTask(Task):
         data.labels_of(split)
         return split
 
-    def facts(self, split):
-        return {"labels": data.labels_of(split), **({"pairs": True} if _are_pairs(split) else {})}
-
     def train_tokenizers(self, options, split):
         """The tokenizer of the model to fine-tune; without one, a new one of lower-case words or characters."""
         if options.pretrained is not None:
@@ -232,14 +224,13 @@ class ClassifyTask(Task):
         texts = [text for text, _ in split.train]
         return {"tokenizer": vocabulary("the training texts give", kind.train, texts, min_count=2, lowercase=True)}
 
-    def seen(self, options, split, tokenizers):
-        if options.pretrained is None:
-            texts = ([text for text, _ in part] for part in (split.train, split.validation))
-            return data.Seen.of(*texts, tokenizers["tokenizer"])
-
     def setup(self, options, split, tokenizers):
         tokenizer, labels = tokenizers["tokenizer"], data.labels_of(split)
         pairs = _are_pairs(split)
+        facts = {"labels": labels, **({"pairs": True} if pairs else {}), **fine_tuning.facts(options)}
+        if options.pretrained is None:
+            texts = ([text for text, _ in part] for part in (split.train, split.validation))
+            facts["seen"] = data.Seen.of(*texts, tokenizer).to_dict()
         train, validation = (
             [(_encoded(tokenizer, *_two(text, pairs), options.max_len), labels.index(label)) for text, label in part]
             for part in (split.train, split.validation)
@@ -272,9 +263,9 @@ class ClassifyTask(Task):
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
-            + (fine_tuning.note(model, options) if options.pretrained else "")
+            + fine_tuning.note(model, options)
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
-            header=fine_tuning.header(model, options) if options.pretrained else {}, facts=fine_tuning.facts(options),
+            header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
 
     def measure(self, run):

@@ -123,7 +123,9 @@ def kept(description):
 
 
 def note(model, options):
-    """Where the parameters start, and how many of them learn, for a line to the user."""
+    """Where the parameters start, and how many of them learn, for a line to the user; "" without a folder."""
+    if options.pretrained is None:
+        return ""
     learned = sum(parameter.data.size for parameter in model.learned().values())
     some = f"; {learned:,} of them learn" if learned < model.num_parameters() else ""
     return f", which start from {options.pretrained}{some}"

@@ -9,7 +9,7 @@ from ..pretrained import PretrainedFolder
 from ..pretrained.folder import inputs
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
-from .options import TaskOptions, falling_cosine, optimizer_of, sizes
+from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
 from .trained import Trained
 
@@ -23,15 +23,15 @@ class MLMOptions(TaskOptions):
     except those that `train classify` with the same seed tests on.
     """
 
-    text: str | None = flag.option(None, "UTF-8 training texts, one per line (default: built-in sentences)", "FILE")
-    tokens: str = flag.option(SIZES["tokens"], "the unit of text", choices=("word", "char"))
-    steps: int = flag.option(1500, "training steps; the learning rate falls until the last one")
-    batch_size: int = flag.option(64, "texts per step")
-    layers: int = flag.option(SIZES["layers"], "blocks of the model")
-    heads: int = flag.option(SIZES["heads"], "attention heads")
-    d_model: int = flag.option(SIZES["d_model"], "features of a token")
-    d_ff: int = flag.option(SIZES["d_ff"], "features inside the feed-forward network")
-    max_len: int = flag.option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces", least=3)
+    text: str | None = option(None, "UTF-8 training texts, one per line (default: built-in sentences)", "FILE")
+    tokens: str = option(SIZES["tokens"], "the unit of text", choices=("word", "char"))
+    steps: int = option(1500, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(64, "texts per step")
+    layers: int = option(SIZES["layers"], "blocks of the model")
+    heads: int = option(SIZES["heads"], "attention heads")
+    d_model: int = option(SIZES["d_model"], "features of a token")
+    d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
+    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces", least=3)
     dropout: float = flag.share(0.1, "share of features dropped during training")
     optimizer: str = flag.optimizer("muon")
     lr: float | None = flag.lr(2e-3)

@@ -16,7 +16,7 @@ from ..pretrained.folder import check_ids
 from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
 from . import options as flag
-from .options import TaskOptions, falling_cosine, optimizer_of, sizes
+from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
@@ -37,28 +37,26 @@ LONGEST = 4096  # tokens of an input text, for which the scores of one head take
 class T5Options(TaskOptions):
     """All options of a training run. The defaults learn the three built-in tasks with a prefix."""
 
-    tasks: str = flag.option(
-        ",".join(PREFIXES), f"the tasks to learn, separated by commas: {', '.join(TASKS)}", "NAMES"
-    )
-    text: str | None = flag.option(
+    tasks: str = option(",".join(PREFIXES), f"the tasks to learn, separated by commas: {', '.join(TASKS)}", "NAMES")
+    text: str | None = option(
         None, "UTF-8 text for the task spans (default: Python's built-in help on the language)", "FILE"
     )
-    tokens: str = flag.option("bpe", "the unit of text; each digit is always a token", choices=("bpe", "char"))
+    tokens: str = option("bpe", "the unit of text; each digit is always a token", choices=("bpe", "char"))
     vocab_size: int = flag.vocab_size(1500, "vocabulary size with --tokens bpe; with char, all characters of the texts")
-    block_size: int = flag.option(64, "tokens per example of the task spans", least=2)
-    steps: int = flag.option(2400, "training steps; the learning rate falls until the last one")
-    batch_size: int = flag.option(96, "examples per step, all tasks together")
-    layers: int = flag.option(2, "encoder blocks, and as many decoder blocks")
-    heads: int = flag.option(4, "attention heads")
-    d_model: int = flag.option(96, "features of a token")
-    d_head: int = flag.option(24, "features of a head")
-    d_ff: int = flag.option(256, "features inside the feed-forward network")
-    activation: str = flag.option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
+    block_size: int = option(64, "tokens per example of the task spans", least=2)
+    steps: int = option(2400, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(96, "examples per step, all tasks together")
+    layers: int = option(2, "encoder blocks, and as many decoder blocks")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(96, "features of a token")
+    d_head: int = option(24, "features of a head")
+    d_ff: int = option(256, "features inside the feed-forward network")
+    activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
     dropout: float = flag.share(0.05, "share of features dropped during training")
     optimizer: str = flag.optimizer("adamw")
     lr: float | None = flag.lr(3e-3)
     warmup: int | None = flag.warmup(200)
-    max_len: int = flag.option(128, "longest text in tokens, input or output; longer examples are left out")
+    max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
     seed: int = flag.seed("parameters, splits, batches, spans and dropout")
 
     def __post_init__(self):
@@ -256,9 +254,6 @@ class T5Task(Task):
         parts = (split.train, split.validation, split.test)
         return data.Split(*([(PREFIXES[name] + text.lower(), target) for text, target in part] for part in parts))
 
-    def facts(self, tasks):
-        return {"prefixes": [PREFIXES[name] for name in tasks if name != SPANS]}
-
     def train_tokenizers(self, options, tasks):
         """One vocabulary for all tasks and both sides. Digits are never merged: ten tokens spell every number, and an
         unseen year is as easy as any other."""
@@ -269,14 +264,6 @@ class T5Task(Task):
             return {"tokenizer": vocabulary("the texts give", data.CharTokenizer.train, texts)}
         without_digits, size = [part for text in texts for part in re.split(r"\d", text)], options.vocab_size
         return {"tokenizer": vocabulary("the texts give", data.BPETokenizer.train, without_digits, max_size=size)}
-
-    def seen(self, options, tasks, tokenizers):
-        def texts(part):
-            for name, split in tasks.items():
-                found = getattr(split, part)
-                yield from parts(found) if name == SPANS else (text for text, _ in found)
-
-        return data.Seen.of(texts("train"), texts("validation"), tokenizers["tokenizer"], lowercase=True)
 
     def setup(self, options, tasks, tokenizers):
         count = data.count_spans(options.block_size)[1] + 1 if SPANS in tasks else 0
@@ -289,6 +276,8 @@ class T5Task(Task):
             batches.append(train)
             validation += held_out.in_order()
             notes.append(f"{name}: {note}")
+        texts = (_texts(tasks, part) for part in ("train", "validation"))
+        seen = data.Seen.of(*texts, tokenizers["tokenizer"], lowercase=True)
         own = {"d_head": options.d_head, "activation": options.activation, "max_len": options.max_len}
         own |= {"pad_id": PAD, "eos_id": EOS, "bos_id": PAD}
         model = T5(T5Config(len(tokenizer), **own, **sizes(options, "num_encoder_layers", "num_decoder_layers")))
@@ -297,6 +286,7 @@ class T5Task(Task):
             model, TeacherForcing(model), optimizer_of(options, model, Adam), data.MixedBatches(batches), validation,
             schedule=falling_cosine(options),
             note=f"{'; '.join(notes)}; {len(tokenizer)} different tokens; {model.num_parameters():,} parameters",
+            facts={"prefixes": [PREFIXES[name] for name in tasks if name != SPANS], "seen": seen.to_dict()},
         )  # fmt: skip
 
     def measure(self, run):
@@ -311,6 +301,13 @@ class T5Task(Task):
             if fits:
                 measured[f"{name}: exact match on unseen texts"] = answers.exact_match(fits)
         return measured
+
+
+def _texts(tasks, part):
+    """Yield the texts that a part of the data has for the encoder to read."""
+    for name, split in tasks.items():
+        found = getattr(split, part)
+        yield from parts(found) if name == SPANS else (text for text, _ in found)
 
 
 def _rows(batch_size, tasks):

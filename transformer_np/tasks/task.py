@@ -32,7 +32,9 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
-    header: JSON data for the checkpoint;  facts: JSON data for the description of the run, beside those of the task
+    header: JSON data for the checkpoint
+    facts: JSON data for the description of the run, which users of its model need: "seen", the data.Seen of the texts
+        that it learns to read, unless it began with a pretrained model, which has read others too; and the task's own
     """
 
     model: Module
@@ -93,6 +95,10 @@ class Task:
     def __init_subclass__(cls):
         cls.Result.task = cls
 
+    def settled(self, options):
+        """The options of a new run, with what depends on files. Raises OSError and ValueError if one is missing."""
+        return options
+
     def load(self, options):
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
         raise NotImplementedError
@@ -111,14 +117,6 @@ class Task:
     def setup(self, options, data, tokenizers):
         """The Setup of a new training run."""
         raise NotImplementedError
-
-    def facts(self, data):
-        """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
-        return {}
-
-    def seen(self, options, data, tokenizers):
-        """The data.Seen of the texts that the model learns to read; None if it began with a pretrained model, which has
-        read other texts too."""
 
     def measure(self, run):
         """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
@@ -187,12 +185,12 @@ class Task:
 
     def _new_run(self, options, folder, how):
         """The Run before its first step, its description, and lines for the user."""
-        how = _checked({**HOW, **how})
+        how, options = _checked({**HOW, **how}), self.settled(options)
         data = self.load(options)
         run = self._prepared(options, folder, how, data, self.train_tokenizers(options, data))
         description = {"kind": self.kind, "options": asdict(options), "data": self.fingerprint(data)}
         description |= {name: tokenizer.to_dict() for name, tokenizer in run.tokenizers.items()}
-        description |= {**self.facts(data), **run.setup.facts, **how}
+        description |= {**run.setup.facts, **how}
         if hasattr(run.setup.batches, "longest"):
             description["longest"] = run.setup.batches.longest
         return run, description, []
@@ -229,9 +227,6 @@ class Task:
     def _prepared(self, options, folder, how, data, tokenizers):
         """The Run of these options and data. In `how`, a team of workers becomes what the description stores of it."""
         setup = self.setup(options, data, tokenizers)
-        seen = self.seen(options, data, tokenizers)
-        if seen is not None:
-            setup = replace(setup, facts={**setup.facts, "seen": seen.to_dict()})
         header = {"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header}
         trainer = Trainer(
             setup.model, setup.optimizer, setup.objective, setup.schedule, setup.clip_norm,

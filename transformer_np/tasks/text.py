@@ -18,7 +18,7 @@ from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from . import options as flag
-from .options import CHAR_OR_BPE, MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
+from .options import CHAR_OR_BPE, MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained, mean_loss, with_perplexity
@@ -27,6 +27,7 @@ PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
 OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
 BLOCK = 64  # tokens
 LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
+VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,23 @@ class GPTOptions(TaskOptions):
     pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    tokens: str = flag.option("char", "the unit of text", choices=CHAR_OR_BPE)
+    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
     vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
-    block_size: int | None = flag.option(
+    block_size: int | None = option(
         None,
         f"context in tokens: how much the model sees at once (default: {BLOCK}; with --pretrained at most its own)",
     )
-    batch_size: int = flag.option(12, "blocks per step")
-    steps: int = flag.option(2000, "training steps; the learning rate falls until the last one")
-    layers: int = flag.option(4, "blocks of the model")
-    heads: int = flag.option(4, "attention heads")
-    d_model: int = flag.option(128, "features of a token")
-    d_ff: int | None = flag.option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    batch_size: int = option(12, "blocks per step")
+    steps: int = option(2000, "training steps; the learning rate falls until the last one")
+    layers: int = option(4, "blocks of the model")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(128, "features of a token")
+    d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     optimizer: str | None = flag.optimizer(None, "muon; with --pretrained adamw")
-    head: str = flag.option("tied", "whether the output shares the embedding's parameters", choices=("tied", "untied"))
-    bias: str = flag.option("no", "biases in linear maps and norms", choices=("yes", "no"))
+    head: str = option("tied", "whether the output shares the embedding's parameters", choices=("tied", "untied"))
+    bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = flag.share(0.0, "share of features dropped during training")
-    lr: float | None = flag.option(
+    lr: float | None = option(
         None,
         f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(128 / d_model), "
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
@@ -63,7 +64,7 @@ class GPTOptions(TaskOptions):
     weight_decay: float = flag.weight_decay(0.1)
     beta1: float = flag.share(0.9, "AdamW: decay rate of the mean gradient")
     beta2: float = flag.share(0.99, "AdamW: decay rate of the mean squared gradient")
-    clip: float = flag.option(1.0, "largest norm of the gradient")
+    clip: float = option(1.0, "largest norm of the gradient")
     seed: int = flag.seed("parameters, batches and dropout")
 
     def __post_init__(self):
@@ -197,43 +198,42 @@ class GPTTask(Task):
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
 
-    def seen(self, options, split, tokenizers):
-        if getattr(options, "pretrained", None) is None:
-            return data.Seen.of(parts(split.train), parts(split.validation), tokenizers["tokenizer"], running=True)
-
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
         plain = fine_tuning.without_special_tokens(tokenizer)
         train, validation = (encode_text(plain, part) for part in (split.train, split.validation))
-        model, learned, header = self._model(options, tokenizer)
+        model = self._model(options, tokenizer)
         block = options.block_size or min(BLOCK, model.config.max_len)
         batches = data.TextBatches(train, block, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, block, VALIDATION_TOKENS // block or 1)
         betas, decay = (options.beta1, options.beta2), options.weight_decay
         adamw = partial(AdamW, betas=betas, weight_decay=decay, decays=is_matrix)
         if options.pretrained is not None:
+            facts = fine_tuning.facts(options)
             for ids in (train, validation):
                 check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
+        else:
+            facts = self._seen(split, tokenizer)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model, NextToken(model), optimizer_of(options, model, adamw), batches, held_out,
             schedule=falling_cosine(options), clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
-            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
-            header=header, facts=fine_tuning.facts(options),
+            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters"
+            + fine_tuning.note(model, options),
+            header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
 
+    def _seen(self, split, tokenizer):
+        return {"seen": data.Seen.of(parts(split.train), parts(split.validation), tokenizer, running=True).to_dict()}
+
     def _model(self, options, tokenizer):
-        """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
         if options.pretrained is None:
             tied, bias = options.head == "tied", options.bias == "yes"
             own = {"max_len": options.block_size or BLOCK, "tie_embeddings": tied, "bias": bias}
-            return GPT(GPTConfig(len(tokenizer), **own, **sizes(options))), "", {}
+            return GPT(GPTConfig(len(tokenizer), **own, **sizes(options)))
         model = fine_tuning.start(options, DecoderOnly)
         if (options.block_size or 0) > model.config.max_len:
             sees = f"the model in {options.pretrained} sees {model.config.max_len}"
             raise ValueError(f"block_size is {options.block_size}, but {sees}")
-        return model, fine_tuning.note(model, options), fine_tuning.header(model, options)
-
-
-VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
+        return model

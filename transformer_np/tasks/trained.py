@@ -44,8 +44,7 @@ class Trained:
     @classmethod
     def of(cls, run):
         """From a finished training run."""
-        facts = {**cls.task().facts(run.data), **run.setup.facts}
-        return cls._known(run.setup.model, run.tokenizers, run.options, facts)
+        return cls._known(run.setup.model, run.tokenizers, run.options, run.setup.facts)
 
     @classmethod
     def load(cls, folder):
@@ -73,7 +72,7 @@ class Trained:
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
-        """facts: those of the task's `facts`. Raises ValueError if they do not fit the model."""
+        """facts: those of the `Setup`. Raises ValueError if they do not fit the model."""
         return cls(model, *tokenizers.values())
 
 

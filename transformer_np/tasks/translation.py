@@ -15,7 +15,7 @@ from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
 from . import options as flag
 from .bleu import bleu
-from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, sizes
+from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
 from .trained import Trained, mean_loss, share_exact, with_perplexity
 
@@ -28,34 +28,30 @@ UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 class TranslationOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in English→Portuguese corpus."""
 
-    pairs: str | None = flag.option(
-        None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE"
-    )
-    tokens: str = flag.option("word", "the unit of text", choices=("word", "char", "bpe"))
+    pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
+    tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
     vocab_size: int = flag.vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
-    steps: int | None = flag.option(
+    steps: int | None = option(
         None,
         f"training steps (default: {OWN_PAIRS['adamw']:,}; Muon: {OWN_PAIRS['muon']:,}; built-in pairs: {BUILT_IN})",
     )
-    batch_size: int = flag.option(64, "sentence pairs per step")
-    layers: int = flag.option(2, "encoder blocks, and as many decoder blocks")
-    heads: int = flag.option(4, "attention heads")
-    d_model: int = flag.option(64, "features of a token")
-    d_ff: int = flag.option(256, "features inside the feed-forward network")
+    batch_size: int = option(64, "sentence pairs per step")
+    layers: int = option(2, "encoder blocks, and as many decoder blocks")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(64, "features of a token")
+    d_ff: int = option(256, "features inside the feed-forward network")
     dropout: float = flag.share(0.1, "share of features dropped during training")
-    max_len: int = flag.option(128, "longest sentence in tokens; longer pairs are left out")
+    max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = flag.share(0.1, "share of the target spread over all tokens")
     optimizer: str | None = flag.optimizer(None, "muon for --pairs with --tokens char, else adamw")
-    lr: float | None = flag.option(
+    lr: float | None = option(
         None,
         f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); Muon: "
         f"{MUON_LR})",
     )
     warmup: int | None = flag.warmup(300, least=1)
-    embeddings: str | None = flag.option(
-        None, "word2vec file, text or binary, to initialize the source embedding", "FILE"
-    )
-    freeze_embeddings: bool = flag.option(False, "with --embeddings: do not train the source embedding")
+    embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
+    freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
     seed: int = flag.seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
@@ -199,11 +195,11 @@ class TranslationTask(Task):
     Options, Result = TranslationOptions, Translator
     tokenizer_names = ("source", "target")
 
-    def train(self, options, folder, resume=False, **how):
-        """As Task.train. Only a new run needs the file of the embeddings; a resumed run has them in its checkpoint."""
-        if not resume and options.embeddings is not None and not Path(options.embeddings).exists():
+    def settled(self, options):
+        """The options. Only a new run needs the file of the embeddings; a resumed run has them in its checkpoint."""
+        if options.embeddings is not None and not Path(options.embeddings).exists():
             raise FileNotFoundError(f"there is no file {options.embeddings}")
-        return super().train(options, folder, resume, **how)
+        return options
 
     def load(self, options):
         """The pairs, as a data.Split; the test part of the built-in ones has the lecture's sentence."""
@@ -223,14 +219,11 @@ class TranslationTask(Task):
             made[name] = vocabulary("the training pairs give", kind.train, texts, **how)
         return made
 
-    def seen(self, options, split, tokenizers):
-        texts = ([source for source, _ in part] for part in (split.train, split.validation))
-        return data.Seen.of(*texts, tokenizers["source"])
-
     def setup(self, options, split, tokenizers):
         train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
         if not train or not validation:
             raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len}")
+        texts = ([source for source, _ in part] for part in (split.train, split.validation))
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         own = sizes(options, "num_encoder_layers", "num_decoder_layers")
         model = Transformer(TransformerConfig(*map(len, tokenizers.values()), max_len=options.max_len, **own))
@@ -249,6 +242,7 @@ class TranslationTask(Task):
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
+            facts={"seen": data.Seen.of(*texts, tokenizers["source"]).to_dict()},
         )  # fmt: skip
 
     def measure(self, run):

@@ -11,9 +11,12 @@ from ..models import Word2Vec, Word2VecConfig
 from ..support.checks import as_float_array, check_at_least
 from ..training import Adam, NegativeSampling
 from . import options as flag
-from .options import TaskOptions
+from .options import TaskOptions, option
 from .task import Setup, Task, vocabulary
 from .trained import Trained
+
+MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
+PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation
 
 
 @dataclass(frozen=True)
@@ -23,20 +26,18 @@ class Word2VecOptions(TaskOptions):
     """
 
     text: str | None = flag.text()
-    steps: int = flag.option(1500, "training steps; the learning rate falls until the last one")
-    batch_size: int = flag.option(1000, "words of the text per step")
-    d_model: int = flag.option(100, "dimension of the word vectors")
-    window: int = flag.option(
-        8, "largest distance of two near words; the distance is drawn from 1 to this for each word"
-    )
-    negatives: int = flag.option(
+    steps: int = option(1500, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(1000, "words of the text per step")
+    d_model: int = option(100, "dimension of the word vectors")
+    window: int = option(8, "largest distance of two near words; the distance is drawn from 1 to this for each word")
+    negatives: int = option(
         5, "words drawn at random for each pair, which the model learns to distinguish from the real one"
     )
-    min_count: int = flag.option(5, "ignore words with fewer occurrences")
-    subsample: float = flag.option(
+    min_count: int = option(5, "ignore words with fewer occurrences")
+    subsample: float = option(
         1e-3, "drop occurrences of words whose share of the text is above this; 0: never", interval="[0, ∞)"
     )
-    lr: float = flag.option(0.02, "learning rate at the first step; it falls linearly to 0")
+    lr: float = option(0.02, "learning rate at the first step; it falls linearly to 0")
     seed: int = flag.seed("parameters, dropped words, windows and drawn words")
 
 
@@ -102,9 +103,6 @@ class WordVectors(Trained):
         return [(self.words[row], float(cosines[row])) for row in order]
 
 
-MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
-
-
 class Word2VecTask(Task):
     """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
 
@@ -162,6 +160,3 @@ class Word2VecTask(Task):
     def speed(self, run):
         history = run.trainer.history
         return {"words per minute": 60 * run.options.batch_size * len(history.losses) / max(history.seconds, 1e-9)}
-
-
-PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation

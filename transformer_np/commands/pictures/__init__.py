@@ -9,6 +9,7 @@ from functools import partial
 from .. import add_model
 
 PICTURES = []  # (name, summary, example, flags, draw)
+MOST = 2000  # rows, columns, layers or words of a picture: with more, one is less than a pixel
 
 
 def picture(name, summary, example, *flags):
@@ -26,9 +27,6 @@ def picture(name, summary, example, *flags):
 
 def flag(*names, **settings):
     return lambda parser: parser.add_argument(*names, **settings)
-
-
-MOST = 2000  # rows, columns, layers or words of a picture: with more, one is less than a pixel
 
 
 def number(name, text, default=None, shown=None):

@@ -15,6 +15,10 @@ ATTENTION = (
     ),
     number("--head", "one head of that layer, counted from 1", shown="all"),
 )  # fmt: skip
+MATRICES = {
+    "five": "Attention of five words", "three": "The lecture's three heads", "eight": "Eight heads",
+    "norm": "LayerNorm",
+}  # fmt: skip
 
 
 @picture(
@@ -128,12 +132,6 @@ def draw_model_view(args, plots):
 def draw_matrices(args, plots):
     products, title = products_of(args, plots), MATRICES[args.example]
     return plots.matrices(products, title) if args.slide is None else [plots.matrices(each) for each in products]
-
-
-MATRICES = {
-    "five": "Attention of five words", "three": "The lecture's three heads", "eight": "Eight heads",
-    "norm": "LayerNorm",
-}  # fmt: skip
 
 
 def products_of(args, plots):

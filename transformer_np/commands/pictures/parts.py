@@ -108,11 +108,9 @@ class _Question:
 
     def _ids(self, word):
         """The ids of a word of the model's output, without special tokens."""
-        from ...pretrained import PretrainedTokenizer
+        from ...tasks.fine_tuning import without_special_tokens
 
-        writer = self._found.writer
-        special = {"special": False} if isinstance(writer, PretrainedTokenizer) else {}
-        return writer.encode(word, **special)
+        return without_special_tokens(self._found.writer).encode(word)
 
     def _id(self, flag, word):
         labels, writer = self._found.labels, self._found.writer
