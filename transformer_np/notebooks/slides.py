@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 LINES = 22  # of a slide
+_BLOCK = re.compile(r"(?:<details.*?</details>|```.*?```|(?!\n\n).)+", re.DOTALL)  # up to a blank line outside of both
 _HEADING = re.compile(r"(#{1,3}) ")
 _KEPT = re.compile(r"\$\$|^\||^[-*\d]+[.]? |^```|^<|\*\*(?:Guess|Try it|Exercise)", re.MULTILINE)
 _PICTURE = re.compile(r"\bplt\.|\bplots\.|\binteract\(")
@@ -57,21 +58,10 @@ def _typed(kind, source, tags, slide_type):
 
 def blocks(source):
     """The headings, paragraphs, formulas, tables, lists, fences and <details> of a Markdown cell."""
-    found, open_until = [], None
-    for part in re.split(r"\n{2,}", source):
-        lines = part.split("\n")
-        if open_until:
-            found[-1] += "\n\n" + part
-        elif _HEADING.match(part) and len(lines) > 1:
-            found += [lines[0], "\n".join(lines[1:])]
-        else:
-            found.append(part)
-        if not open_until and part.startswith("<details"):
-            open_until = "</details>"
-        elif not open_until and part.count("```") % 2:
-            open_until = "```"
-        if open_until and open_until in (part if open_until == "</details>" else part.replace("```", "", 1)):
-            open_until = None
+    found = []
+    for block in _BLOCK.findall(source):
+        heading, _, rest = block.strip("\n").partition("\n")
+        found += [heading, rest] if _HEADING.match(heading) and rest else [block.strip("\n")]
     return found
 
 
