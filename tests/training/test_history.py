@@ -6,7 +6,7 @@ import pytest
 from transformer_np import plots
 from transformer_np.data import TextBatches
 from transformer_np.models import GPT, GPTConfig
-from transformer_np.training import Adam, History, NextToken, Trainer, load_checkpoint
+from transformer_np.training import Adam, History, NextToken, Trainer, load_checkpoint, save_checkpoint
 from transformer_np.training.history import Record, history_path
 
 
@@ -93,9 +93,23 @@ def test_a_damaged_file_is_found(tmp_path, damage, error, message):
         History.load(path)
 
 
+def test_an_older_checkpoint_with_the_losses_inside(tmp_path):
+    straight = trained(tmp_path / "straight", 6)
+    path = tmp_path / "file"
+    history = trained(path, 4).history
+    tensors, header = load_checkpoint(path)
+    del header["history"]
+    names = ("losses", "learning_rates")
+    old = {f"history.{name}": np.array(getattr(history, name)) for name in names}
+    save_checkpoint(path, {**tensors, **old}, header)
+    history_path(path).unlink()
+    assert History.load(path).losses == straight.history.losses[:4]
+    assert trained(path, 6, resume=True).history.losses == straight.history.losses
+    assert History.load(path).losses == straight.history.losses
+
+
 def test_a_full_disk_loses_no_row(tmp_path, monkeypatch):
-    record = Record()
-    record.append(1.0, 0.1)
+    record = Record([[1.0, 0.1]])
     record.save(tmp_path / "file")
     record.append(2.0, 0.2)
     with monkeypatch.context() as patch:

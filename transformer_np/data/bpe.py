@@ -180,14 +180,12 @@ def _byte_ids(piece):
 def _merge(ids, pair, new):
     """The ids with every occurrence of the pair replaced by `new`, from left to right."""
     left, right = pair
-    merged, i = [], 0
-    while i < len(ids):
-        if ids[i] == left and i + 1 < len(ids) and ids[i + 1] == right:
-            merged.append(new)
-            i += 2
+    merged = []
+    for i in ids:
+        if i == right and merged and merged[-1] == left:
+            merged[-1] = new
         else:
-            merged.append(ids[i])
-            i += 1
+            merged.append(i)
     return merged
 
 

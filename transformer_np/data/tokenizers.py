@@ -33,9 +33,8 @@ class Tokenizer:
         self.vocabulary = list(vocabulary)
         self.lowercase = lowercase
         self._ids = {token: i for i, token in enumerate(self.vocabulary)}
-        self._plain_ids = {}  # of the most frequent token, which comes first
-        for i, token in enumerate(self.vocabulary):
-            self._plain_ids.setdefault(self.plain(token), i)
+        # of several tokens with the same plain form the most frequent, which comes first
+        self._plain_ids = {self.plain(token): i for token, i in reversed(self._ids.items())}
 
     @staticmethod
     def cut(text):

@@ -88,11 +88,8 @@ def sections(cells):
     """[(heading, cells)] of a notebook; the first has what comes before the first heading of level 2."""
     found = [("", [])]
     for kind, source, tags in cells:
-        if kind == "code":
-            found[-1][1].append((kind, source, tags))
-            continue
-        for part in _SECTION.split(source):
-            if part.startswith("## "):
+        for part in [source] if kind == "code" else _SECTION.split(source):
+            if kind != "code" and part.startswith("## "):
                 found.append((part[3:].partition("\n")[0], []))
             if part.strip():
                 found[-1][1].append((kind, part.strip("\n"), tags))

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 LINES = 22  # of a slide
+_BLOCK = re.compile(r"(?:<details.*?</details>|```.*?```|(?!\n\n).)+", re.DOTALL)  # up to a blank line outside of both
 _HEADING = re.compile(r"(#{1,3}) ")
 _KEPT = re.compile(r"\$\$|^\||^[-*\d]+[.]? |^```|^<|\*\*(?:Guess|Try it|Exercise)", re.MULTILINE)
 _PICTURE = re.compile(r"\bplt\.|\bplots\.|\binteract\(")
@@ -19,32 +20,26 @@ FIT = Path(__file__).with_suffix(".html")  # the look of all slides
 
 def slides(cells):
     """The cells of a text, [(kind, source, tags)], cut into slides: each gets the slide type of nbconvert."""
-    made, slide, notes, height, prose = [], [], [], 0, 0
-
-    def end():
-        nonlocal height
-        made.extend(slide)
-        if notes:
-            made.append(_typed("markdown", "\n\n".join(notes), [], "notes"))
-        slide.clear(), notes.clear()
-        height = 0
-
+    deck, height, prose = [], 0, 0  # deck: (cells, notes) of each slide
     for kind, source, tags in cells:
         for block in [source] if kind == "code" else blocks(source):
             heading = kind == "markdown" and _HEADING.match(block)
-            needed = lines(kind, block)
             if kind == "markdown" and not heading and not _KEPT.search(block):
                 prose += 1
                 if prose > 1:
-                    notes.append(block)
+                    deck[-1][1].append(block)
                     continue
-            if heading or height + needed > LINES:
-                end()
-            begins = "slide" if heading and len(heading[1]) < 3 else "subslide"
-            slide.append(_typed(kind, block, tags, "-" if slide else begins if made else "slide"))
-            height += needed
+            height += lines(kind, block)
+            slide_type = "-"
+            if heading or not deck or height > LINES:
+                slide_type = "slide" if not deck or (heading and len(heading[1]) < 3) else "subslide"
+                deck.append(([], []))
+                height = lines(kind, block)
+            deck[-1][0].append(_typed(kind, block, tags, slide_type))
             prose = 0 if heading or kind == "code" else prose
-    end()
+    made = []
+    for shown, notes in deck:
+        made += [*shown, *([_typed("markdown", "\n\n".join(notes), [], "notes")] if notes else [])]
     if made and made[0][0] == "markdown":
         kind, source, *rest = made[0]
         made[0] = kind, f"{source}\n\n{FIT.read_text(encoding='utf-8')}".rstrip("\n"), *rest
@@ -57,21 +52,10 @@ def _typed(kind, source, tags, slide_type):
 
 def blocks(source):
     """The headings, paragraphs, formulas, tables, lists, fences and <details> of a Markdown cell."""
-    found, open_until = [], None
-    for part in re.split(r"\n{2,}", source):
-        lines = part.split("\n")
-        if open_until:
-            found[-1] += "\n\n" + part
-        elif _HEADING.match(part) and len(lines) > 1:
-            found += [lines[0], "\n".join(lines[1:])]
-        else:
-            found.append(part)
-        if not open_until and part.startswith("<details"):
-            open_until = "</details>"
-        elif not open_until and part.count("```") % 2:
-            open_until = "```"
-        if open_until and open_until in (part if open_until == "</details>" else part.replace("```", "", 1)):
-            open_until = None
+    found = []
+    for block in _BLOCK.findall(source):
+        heading, _, rest = block.strip("\n").partition("\n")
+        found += [heading, rest] if _HEADING.match(heading) and rest else [block.strip("\n")]
     return found
 
 

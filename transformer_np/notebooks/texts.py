@@ -98,16 +98,12 @@ def shown(source):
         return source
     lines = source.splitlines()
     for first, last in reversed(_tests(ast.parse(source).body, lines)):
-        blank = [not 0 <= i < len(lines) or not lines[i].strip() for i in (first - 1, last + 1)]
-        if blank[1]:  # one gap where there were two
+        if not "".join(lines[last + 1 : last + 2]).strip():  # one gap where there were two
             while first and not lines[first - 1].strip():
                 first -= 1
-            if not any(line.strip() for line in lines[last + 1 :]):
-                last = len(lines) - 1
         del lines[first : last + 1]
-    while lines and not lines[0].strip():
-        del lines[0]
-    return "\n".join(_SHOWN.sub(lambda found: f"  # {found[1]}" if found[1] else "", line) for line in lines)
+    kept = (_SHOWN.sub(lambda found: f"  # {found[1]}" if found[1] else "", line) for line in lines)
+    return "\n".join(kept).strip("\n")
 
 
 def _tests(body, lines):

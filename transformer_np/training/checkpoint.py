@@ -33,7 +33,7 @@ def load_checkpoint(path, prefix=""):
     """Read a file of save_checkpoint: ({name: array}, header), with the names that begin with `prefix`.
 
     Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours. Every tensor is compared
-    with its checksum, so that a single wrong bit is found.
+    with its checksum, so that a single wrong bit is found. An older file without checksums is read without this check.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -46,11 +46,11 @@ def load_checkpoint(path, prefix=""):
         safe_open(path, framework="numpy") as file,
     ):
         header, sums = _header_of(path, file.metadata() or {})
-        if sums.keys() != set(file.keys()):
+        if sums is not None and sums.keys() != set(file.keys()):
             raise ValueError(f"{path} is damaged: its tensors are not those that were written")
         tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}
     for name, array in tensors.items():
-        if _sum(array) != sums[name]:
+        if sums is not None and _sum(array) != sums[name]:
             raise ValueError(f"{path} is damaged: {name} does not have the checksum that was written")
     return tensors, header
 
@@ -65,12 +65,14 @@ def _sum(content):
 
 def _header_of(path, metadata):
     """Our header, read before any tensor, because other files may hold types that NumPy lacks; and {name: checksum of
-    the tensor}."""
+    the tensor}, or None in an older file."""
     if _HEADER not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
     header = parse_json(metadata[_HEADER], path)
     if not isinstance(header, dict):
         raise ValueError(f"{path} is damaged: its header is not a JSON object")
+    if metadata.keys() == {_HEADER}:
+        return header, None
     try:
         sums = parse_json(metadata[_SUMS], path)
         written, sums = sums["header"], dict(sums["tensors"])

@@ -54,9 +54,9 @@ class Record:
     step come from a process that died before the next checkpoint; the next `save` cuts them off.
     """
 
-    def __init__(self):
+    def __init__(self, rows=()):
         self._path, self._saved, self._sum = None, 0, 0  # of the file: its path, its number of rows, their checksum
-        self._rest = array("d")
+        self._rest = array("d", np.ravel(rows))
 
     def __len__(self):
         return self._saved + len(self._rest) // 2
@@ -118,7 +118,10 @@ class Record:
 def read_history(checkpoint, tensors, header):
     """The History and the Record of a checkpoint with these tensors and this header. Raises KeyError if an entry is
     missing, and the errors of Record.load."""
-    record = Record.load(checkpoint, header["step"], header["history"])
+    if "history.losses" in tensors:  # from a version without a file beside the checkpoint
+        record = Record(np.stack([tensors[f"history.{name}"] for name in ("losses", "learning_rates")], axis=1))
+    else:
+        record = Record.load(checkpoint, header["step"], header["history"])
     validation = [(int(step), float(loss)) for step, loss in tensors["history.validation"]]
     return record.history(validation, header["seconds"]), record
 
