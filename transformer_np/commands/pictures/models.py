@@ -1,4 +1,4 @@
-"""`plot architecture`, `gradients`, `copying`, `loss`, `steps`, `sampling`, `words`: models, how they learn and write."""
+"""`plot architecture`, `gradients`, `copying`, `loss`, `steps`, `sampling`, `words`: models and what they learn."""
 
 from pathlib import Path
 
