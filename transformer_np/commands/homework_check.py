@@ -5,6 +5,8 @@ import sys
 import textwrap
 import time
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from . import check_picture, quoted, say
@@ -178,12 +180,10 @@ def _check_all(args, course, checks):
 
     standings = []
     for title, _, exercises in chapters(course.exercises):
-        lines = _List(chapter_line(title, ""), len(course.points) <= MOST_LISTED)
-        for exercise in exercises:
-            standing = checks.of(exercise.name)
-            standings.append(standing)
-            lines.add(standing)
-        lines.end()
+        found = (checks.of(exercise.name) for exercise in exercises)
+        for line in _lines(chapter_line(title, ""), found, len(course.points) <= MOST_LISTED):
+            print(line, flush=True)
+        standings += [checks.of(exercise.name) for exercise in exercises]
     _note(args.file, standings)
     failed = [standing for standing in standings if standing.failed]
     for standing in failed if args.all else failed[:1]:
@@ -226,35 +226,27 @@ def _note(file, standings):
     return note(verdicts, path if path.is_dir() else path.parent, where=FILE) or {}
 
 
-class _List:
-    """The lines of a chapter, printed one by one; exercises that are not started share lines.
+def _lines(title, standings, in_full):
+    """Yield the lines of a chapter, each as soon as it is known; exercises that are not started share lines.
 
     in_full: whether a chapter is listed although nothing of it is begun
     """
+    heading = [title]
+    for waiting, group in groupby(standings, attrgetter("not_started")):
+        lines = map(_line, group)
+        if waiting:
+            text = f"not started: {', '.join(one.exercise.name for one in group)}"
+            filled = textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    ")
+            lines = [filled] if in_full or not heading else []
+        for line in lines:
+            yield from heading
+            heading = []
+            yield line
 
-    def __init__(self, title, in_full):
-        self.title, self.in_full, self.waiting, self.begun = title, in_full, [], False
 
-    def add(self, standing):
-        name = standing.exercise.name
-        if standing.not_started:
-            self.waiting.append(name)
-            return
-        self.end()
-        mark, text = state(standing)
-        self._print(f"  {mark} {name}" + ("" if standing.passed else f": {text}"))
-
-    def end(self):
-        if self.waiting and (self.begun or self.in_full):
-            text = f"not started: {', '.join(self.waiting)}"
-            self._print(textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    "))
-        self.waiting = []
-
-    def _print(self, text):
-        if not self.begun:
-            print(self.title)
-        self.begun = True
-        print(text, flush=True)
+def _line(standing):
+    mark, text = state(standing)
+    return f"  {mark} {standing.exercise.name}" + ("" if standing.passed else f": {text}")
 
 
 def message(standing):

@@ -6,7 +6,7 @@ import webbrowser
 from pathlib import Path
 
 from . import COMMANDS, add_command, check_picture
-from .pictures import PICTURES, attention, models, parts, positions, predictions  # noqa: F401 (each adds its own)
+from .pictures import PICTURES, attention, models, parts, positions  # noqa: F401 (each adds its own)
 
 LESS = ("product", "layers", "layer", "head", "length", "d_model", "candidates", "count", "near", "longest", "steps")
 

@@ -81,6 +81,10 @@ class PretrainedMaskedWords(MaskedWords):
         words.read = found.read
         return words
 
+    def encode(self, text):
+        """The ids of a text, as the pretrained tokenizer reads it."""
+        return self.read(text).ids
+
     def inputs(self, text):
         return tuple(inputs(self.read(text)).values())
 
