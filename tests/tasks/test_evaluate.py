@@ -201,8 +201,9 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
         assert message in fails(capsys, "classify", "--model", "run", *words)
     stdin(monkeypatch, b"a dog\n")
-    message = fails(capsys, "classify", "--model", "run", "--pair")
-    assert "two texts with a tab between them on each line; there is none in 'a dog'" in message
+    code, out, message = call(capsys, "classify", "--model", "run", "--pair")
+    assert (code, out) == (2, "\n")
+    assert "line 1: --pair needs two texts with a tab between them on each line; there is none in 'a dog'" in message
     (here / "test.tsv").write_text("y\tone text\nn\tanother text\n")
     message = fails(capsys, "train", "classify", "--data", "pairs.tsv", "--test", "test.tsv", *SIZES)
     assert "the texts to learn from are pairs, with three columns, but some of the others are not" in message

@@ -67,6 +67,7 @@ def checks_of(args, path):
     from ..homework import load
     from ..homework.limit import TimeLimit
     from ..homework.path import all_exercises
+    from ..homework.remarks import not_found
     from ..homework.submission import Checks, LoadError
     from ..support.shadows import shadows
 
@@ -81,13 +82,14 @@ def checks_of(args, path):
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
     if submission.definitions:
         return Checks(submission, getattr(args, "seed", None), limit)
+    remarks = not_found(submission.survey, submission.survey.elsewhere)
     if submission.crashes:
-        for remark in submission.survey.elsewhere.values():
+        for remark in remarks:
             say(f"! {remark}")
         return None
     some = next(iter(submission.imported.items()), None)
     why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
-    why += "".join(f"; {remark}" for remark in submission.survey.elsewhere.values())
+    why += "".join(f"; {remark}" for remark in remarks)
     advice = "Create a file with `transformer-np homework start`"
     raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
 

@@ -26,15 +26,7 @@ def remarks_on(known, crashes, definitions, names):
 
     definitions: {exercise: [the Definition that counts, others]}; names: of the exercises of the course
     """
-    remarks = [failed(file, crash) for file, crash in crashes.items()]
-    together = {}
-    for name in (name for name in names if name in known.elsewhere):
-        what, _, where = known.elsewhere[name].partition(" ")
-        together.setdefault(where, []).append(what)
-    remarks += [
-        f"{', '.join(what)} {where.replace('is ', 'are ', 1) if what[1:] else where}"
-        for where, what in together.items()
-    ]
+    remarks = [failed(file, crash) for file, crash in crashes.items()] + not_found(known, names)
     groups = {}
     for name in names:
         first, *others = definitions.get(name) or [None]
@@ -49,6 +41,18 @@ def remarks_on(known, crashes, definitions, names):
         else:
             remarks += [f"{name}: {place(file, one.cell, one.line)}; {not_counted}" for name, one in here]
     return remarks
+
+
+def not_found(known, names):
+    """The remarks on answers where nothing finds them. Those that differ in the name of the answer are one."""
+    together = {}
+    for name in (name for name in names if name in known.elsewhere):
+        what, _, where = known.elsewhere[name].partition(" ")
+        together.setdefault(where, []).append(what)
+    return [
+        f"{', '.join(what)} {where.replace('is ', 'are ', 1) if what[1:] else where}"
+        for where, what in together.items()
+    ]
 
 
 def _is_replaced(one, later):
