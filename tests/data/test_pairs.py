@@ -36,7 +36,7 @@ def test_rare_separators_do_not_end_a_line(write):
 
 
 NOT_UTF8 = "é you\tvoc".encode() + b"\xe9 \xea"
-REFUSED = {  # a function that reads a file: (its content, the error)
+REFUSED = {  # a function that reads a file: (the content of the file, the error)
     read_pairs: [
         *((text, "has no sentence pairs") for text in ("", "\n \n", "\ufeff")),
         ("a\tb\n\nno tab here\nc\td\n", "line 3: .*no tab in 'no tab here'"),
@@ -82,7 +82,8 @@ def test_missing_file_and_folder(tmp_path, read):
 
 @pytest.mark.parametrize("first", ["rare\ta text with words\n", "good\ttext\n"])
 def test_a_first_line_that_names_no_columns(write, first):
-    assert len(read_labelled(write(first + ROWS))) == 7  # its label is rare, or its text is short
+    """A rare label stands before a whole text, or the label comes again."""
+    assert len(read_labelled(write(first + ROWS))) == 7
 
 
 # --- splitting -------------------------------------------------------------------------------------------------------

@@ -261,9 +261,8 @@ def test_each_pooling(tmp_path, mode, normalized):
     sentences = {"a zzz dog": ["a", "[UNK]", "dog"], "not bad ? a loud cat": ["not", "bad", "?", "a", "loud", "cat"]}
     expected = []
     for form in ({key: name == mode for key, name in old.items()}, {"pooling_mode": mode}):
-        folder = write(
-            tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST), modules=listed(*kinds), **{"1_Pooling__config": form}
-        )
+        files = {"modules": listed(*kinds), "1_Pooling__config": form}
+        folder = write(tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST), **files)
         for tokens in sentences.values():
             ids = [UNKNOWN_FIRST.index(token) for token in ["[CLS]", *tokens, "[SEP]"]]
             vector = MODES[mode](plain_bert(folder, ids, [0] * len(ids))[0])
@@ -390,9 +389,8 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
     masked.add_special_tokens(["[MASK]"])
     guesses = Bert(BertConfig(len(words), 24, 12, 3, 2, 10))
     write(tmp_path / "guesses", guesses, masked)
-    write(
-        tmp_path / "classes", bert(num_classes=2), wordpiece(UNKNOWN_FIRST), settings={"id2label": {0: "no", 1: "yes"}}
-    )
+    labels = {"id2label": {0: "no", 1: "yes"}}
+    write(tmp_path / "classes", bert(num_classes=2), wordpiece(UNKNOWN_FIRST), settings=labels)
     write(tmp_path / "vectors", bert(), wordpiece())
     write(tmp_path / "answers", T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=3, bos_id=0, pad_id=0)), wordpiece())
     out = tmp_path / "a.svg"
@@ -490,10 +488,8 @@ def test_a_padding_mask_for_plots(tmp_path, capsys, monkeypatch):
 def test_an_id_beyond_the_table_names_the_tokenizer(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(num_classes=2), wordpiece([*USUAL, "extra"]))
     for command in (["classify", "--pretrained"], ["embed", "--model"], ["plot", "attention", "--pretrained"]):
-        code, _, err = call(capsys, *command, folder, "an extra", *(["-o", tmp_path / "a.png"] * ("plot" in command)))
-        assert (
-            code == 2 and "tokenizer.json has the token 'extra' with the id 16, but the table of the model has" in err
-        )
+        message = fails(capsys, *command, folder, "an extra", *(["-o", tmp_path / "a.png"] * ("plot" in command)))
+        assert "tokenizer.json has the token 'extra' with the id 16, but the table of the model has" in message
 
 
 @pytest.mark.parametrize("older", [["vocab.txt"], ["vocab.json", "merges.txt"], ["tokenizer.model"]])
@@ -502,9 +498,8 @@ def test_a_folder_with_an_older_tokenizer_says_how_to_make_the_new_one(tmp_path,
     (folder / "tokenizer.json").unlink()
     for name in older:
         (folder / name).write_text("x")
-    with pytest.raises(
-        FileNotFoundError, match=rf"only {' and '.join(older)}\. Make it .*from transformers import"
-    ) as e:
+    message = rf"only {' and '.join(older)}\. Make it .*from transformers import"
+    with pytest.raises(FileNotFoundError, match=message) as e:
         PretrainedTokenizer(folder)
     assert str(folder) in str(e.value) and "save_pretrained" in str(e.value)
 
