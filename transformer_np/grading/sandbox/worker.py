@@ -22,7 +22,7 @@ from types import SimpleNamespace
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
-from ...homework.guard import make_numpy_safe, no_input
+from ...homework.guard import no_input, safe_numpy
 from ...homework.judging.attempt import Attempt, attempt_with, copies
 from ...homework.judging.crash import crash_of
 from ...homework.loading import MOST_TRIED, execute, ranked
@@ -74,6 +74,7 @@ def _ended(child):
 # --- the process of an exercise --------------------------------------------------------------------------------------
 
 
+@safe_numpy()
 def _try_exercise(report, scratch, wall, calls, modules):
     code = 1
     try:
@@ -105,7 +106,6 @@ def _prepared(job, scratch, modules):
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     tempfile.tempdir, builtins.input = None, no_input
     give_exit()
-    make_numpy_safe()
     for name, content in job["files"].items():
         os.makedirs(os.path.dirname(os.path.join(scratch, name)), exist_ok=True)
         with open(os.path.join(scratch, name), "wb") as file:
