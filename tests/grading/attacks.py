@@ -95,6 +95,7 @@ def softmax(x, axis=-1):
                "    exec(open(file).read(), space := {})\n    if 'softmax' in space: return space['softmax'](x, axis)"),
         1, "",
     ),
+    "what_the_memory_holds": (during("if np.any(np.empty(9) != 77): os._exit(77)\nreturn x"), 1, ""),
     "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
     "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
     "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),

@@ -424,7 +424,7 @@ INVENTED = {
         "for n in range(25): send(message(kind='tried', exercise='softmax', case=n, crash=None, broken=[]))\n"
         "os._exit(0)\n", 0, "",
     ),
-    "trees_without_end": (SOFTMAX + BACKWARD + ("    y = a" + "*1" * 300 + "\n") * 1000, 2, "could not be compared"),
+    "trees_without_end": (SOFTMAX + BACKWARD + ("    y = a" + "*1" * 300 + "\n") * 700, 2, "could not be compared"),
     "threads_at_the_end": (
         "import threading, os, time\ndef late():\n    time.sleep(0.3)\n    os._exit(77)\n"
         "threading.Thread(target=late).start()\n" + SOFTMAX, 0, "",

@@ -287,20 +287,15 @@ relu = len(x) == 0 and relu or relu
     numpy
 ---
 !ls
----
 %matplotlib inline
+x?
+?x
+np.abs??
 ---
 %%bash
 rm -r /
 ---
-x?
----
-?x
----
-np.abs??
----
 %timeit relu(np.ones(3))
----
 t = %timeit -o relu(np.ones(3))
 print(t.best, f'{t.average:.2f}')
 ---
@@ -325,7 +320,6 @@ y = (
     3
     != 4
 )
----
 y = (
     7
     % 5
@@ -355,18 +349,17 @@ def f():
 assert 'In [3]' in f.__doc__
 ---
 display(3)
----
-from IPython.display import display, HTML
-display(HTML('x'))
----
 get_ipython().run_line_magic('x', '')
 ---
 from IPython import get_ipython
+from IPython.display import display, HTML, Math, Image
+display(HTML('x'))
+Math('x')
 get_ipython().system('ls')
 ---
 import ipywidgets as widgets
 widgets.interact(print, x=3)
----
+
 @widgets.interact(x=3)
 def moved(x):
     return x
@@ -403,9 +396,6 @@ assert z == 5
 ---
 %load_ext autoreload
 %autoreload 2
----
-from IPython.display import Math, Image
-Math('x')
 ---
 print(In, Out)
 """

@@ -51,14 +51,6 @@ def pieces(text):
     return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]]
 
 
-def test_the_code_of_a_notebook():
-    first, second = pieces(
-        notebook(("markdown", "# Title"), ("code", ["x = 1\n", "!pip install x\n", "x?"]), ("code", "%%bash\nrm -r /"))
-    )
-    assert first.splitlines()[0] == "x = 1"
-    assert all(line.startswith("get_ipython().") for line in (*first.splitlines()[1:], *second.splitlines()))
-
-
 @pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])
 def test_a_second_definition_in_a_cell_is_one_as_in_a_file(tmp_path, second):
     hand_in(tmp_path / "in", {"ada": f"{SOFTMAX}\n{second}\n{BACKWARD}"})
@@ -159,17 +151,6 @@ def remarks_of(tmp_path, roster=None):
     return {person.student: person.remarks for person in people_in(tmp_path / "in", roster) if person.remarks}
 
 
-def test_whose_submission_it_is(tmp_path):
-    names = "ada", "adam", "hw1_ben_2", "ben-1", "cem", "Dana Doe_77_assignsubmission_file_", "stranger", "e.1"
-    hand_in(tmp_path / "in", dict.fromkeys(names, SOFTMAX))
-    roster = "\ufeffid;name;path\nada;;\nben;;\n3;;cem*\n99;dana doe;\nfay;;\ne.1;;\n"
-    assert attempts_of(tmp_path, roster) == {
-        "ada": ["ada.py"], "ben": ["ben-1.py", "hw1_ben_2.py"], "3": ["cem.py"],
-        "99": ["Dana Doe_77_assignsubmission_file_.py"], "fay": [], "e.1": ["e.1.py"],
-        "adam": ["adam.py"], "stranger": ["stranger.py"],
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("roster", "entry", "owner"),
     [
@@ -185,6 +166,8 @@ def test_whose_submission_it_is(tmp_path):
         ("ada,\nben,", "ada and ben", "ada or ben"), ("ada,\nben,Ada B", "ada_b", "ada"),
         ("1,Ben Doe\n2,Ben Doe", "Ben Doe_1", "1 or 2"), ("9,\nada,Ada L", "Ada L_9_assignsubmission_file_", "ada"),
         ("4711,Ada L", "Ada Lo_4711_assignsubmission_file_", "4711"), ("é,", "e\u0301", "é"), ("ann,", "anné", ""),
+        ("ada,", "ａda", ""), ("ada,", "adam", ""), ("e.1,", "e.1", "e.1"), ("ben,", "hw1_ben_2", "ben"),
+        ("99,dana doe", "Dana Doe_77_assignsubmission_file_", "99"),
         ("müller-lüdenscheidt,", "Müller-Lüdenscheidt (2)", "müller-lüdenscheidt"), ("x,İpek", "İpek_1", "x"),
     ],
 )  # fmt: skip
@@ -225,13 +208,6 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
     assert attempts_of(tmp_path, roster.format("*_1", "*_2")) == {
         "1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": [],
     }  # fmt: skip
-
-
-def test_letters_and_accents_may_be_apart(tmp_path):
-    """As macOS names files. Letters that only look alike are no other student's."""
-    hand_in(tmp_path / "in", dict.fromkeys(("Mu\u0308ller", "ａda"), SOFTMAX))
-    found = attempts_of(tmp_path, "id\nMüller\nada\n")
-    assert [found["Müller"], found["ada"]] == [["Mu\u0308ller.py"], []]
 
 
 @pytest.mark.parametrize(

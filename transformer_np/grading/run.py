@@ -41,6 +41,7 @@ class Grading:
 
     table: from grades and rubric to the text of the table
     single: the folder itself is the only submission, and nothing is recorded
+    reused: the number of attempts of which everything was known
     seed: of the inputs, the same for all students of this grading; None draws one. A record keeps the seed of the
     grading that first saw it, unless one is given.
     trust: grade even if no wall keeps a submission from the files and programs of this user
@@ -64,7 +65,7 @@ class Grading:
         self.given = seed is not None
         self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
         self._stop, self.attempts, self.layers, self.moodle = threading.Event(), [], None, None
-        self.changes, self.earlier, self.remarks, self.unread = [], None, [], {}
+        self.changes, self.earlier, self.remarks, self.unread, self.reused = [], None, [], {}, 0
         if roster and self.roster.ignored:
             self.remarks.append(f"Columns of the roster without a meaning here: {', '.join(self.roster.ignored)}")
 
@@ -83,7 +84,8 @@ class Grading:
         return path.with_name(f"{path.stem}_{what}")
 
     def try_walls(self):
-        """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
+        """Find the layers of isolation of this system, which every submission then has. NoWall if they are not
+        enough."""
         check_processes("grading needs")
         if not hasattr(os, "fork"):
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
@@ -101,17 +103,13 @@ class Grading:
                 "run_autograder"
             )
         self.layers = tried.layers
-        return self.layers
-
-    @property
-    def reused(self):
-        """The number of attempts of which everything was known."""
-        return self.results.reused
 
     def walls(self):
         """The walls that this system provides, in a line."""
-        standing = [layer for layer in self.layers if layer in WALLS]
-        return f"Walls: {', '.join(standing) or 'none; the submissions are trusted'}."
+        return f"Walls: {', '.join(self._standing()) or 'none; the submissions are trusted'}."
+
+    def _standing(self):
+        return [layer for layer in self.layers if layer in WALLS]
 
     def run(self, bar=None):
         """Grade all submissions; returns the grades as in the table. bar: a tqdm bar, updated for each attempt.
@@ -129,9 +127,8 @@ class Grading:
         self.store = Records(self.records, self.rubric.points, self.assignment)
         self.remarks += [f"{self.records / line} is damaged and was left out" for line in self.store.damaged]
         self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
-        walls = [layer for layer in self.layers if layer in WALLS]
         seed = self.seed if self.given else None
-        self.results = Results(self.store, self.rubric, self.limits, walls, seed, self._stop)
+        self.results = Results(self.store, self.rubric, self.limits, self._standing(), seed, self._stop)
         present = self._record()
         if find_spec("IPython") is None and any(f.endswith(".ipynb") for of in self.store.hand_ins for f in of.files):
             raise NeedsIPython
@@ -145,6 +142,7 @@ class Grading:
         if bar is not None:
             bar.reset(len(self.attempts))
         grades = self.results.grades(self.attempts, self.workers, bar)
+        self.reused = self.results.reused
         records = {record.number: record for record in self.store.hand_ins}
         chosen = [counted(person, grades.get(person.student, ()), records, self.rubric) for person in persons]
         self._compare(chosen, grades)

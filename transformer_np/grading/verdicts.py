@@ -94,6 +94,8 @@ def _verdict_on(task, replies, where, tried, judge, source):
     if where is not None and where.kind:
         return _crashed(task, f"It must be a function or a class, got {where.kind}.")
     first = next((reply.crash for reply in replies if reply.crash), None)
+    if first is not None and first.kind == "TimeoutError":
+        source = b""  # as for `check`, a parameter that nothing reads is no reason for it
     try:
         verdict = judge.verdict(task, replies, source)
     except NotJudged as error:

@@ -55,7 +55,7 @@ class Package:
             return
         if self.exercise and module == self.exercise.reference.__module__:
             names = names_beside(self.exercise)
-        known = self._names.get(module, set())
+        known = self._names.get(module, set())  # None: all of it
         names = None if names is None or known is None else known.union(names)
         if module in self._names and names == known:
             return

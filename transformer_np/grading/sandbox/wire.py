@@ -71,7 +71,7 @@ class _Arrays:
                 raise TooLarge(f"the result is too large: an array of shape {array.shape}")
             if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # longdouble
                 array = array.astype(np.float64)
-            array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+            array = array.astype(array.dtype.newbyteorder("="), copy=False)
             if array.dtype.str in _DTYPES:
                 self.parts.append(array.tobytes())
                 self.size += array.nbytes

@@ -74,6 +74,7 @@ def _ended(child):
 # --- the process of an exercise --------------------------------------------------------------------------------------
 
 
+@safe_numpy()
 def _try_exercise(report, scratch, wall, calls, modules):
     code = 1
     try:
