@@ -214,6 +214,13 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
     assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
 
 
+def test_an_answer_of_another_name_that_the_notebook_checks_is_named(tmp_path):
+    cells = "def mine(x):\n    return x * (x > 0)", 'from transformer_np.homework import check\ncheck("relu", mine)'
+    (tmp_path / "homework.ipynb").write_text(notebook(*cells, "def gelu(x):\n    return x"), encoding="utf-8")
+    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu"])
+    assert remark == ("`mine` (homework.ipynb, cell 1, line 1) is not the name of an exercise: did you mean `relu`?")
+
+
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])
 def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     text = "```python\ndef relu(x):\n    return x\n```" if kind == "markdown" else "def relu(x):\n    return x\n"
