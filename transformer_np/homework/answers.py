@@ -266,7 +266,9 @@ class _Notebook(_File):
 
 
 def _is_written(name, node):
-    """Whether a definition is of an exercise, and no stub."""
+    """Whether a definition is of an exercise, and neither a stub nor the library's."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _PACKAGE:
+        return False
     return name in all_exercises() and not is_stub(node, all_exercises()[name].parts)
 
 
