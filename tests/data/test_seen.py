@@ -31,6 +31,8 @@ def test_texts_in_lines_have_single_spaces(kind):
     seen = Seen.of(texts, ["Ana is here"], kind.train(texts))
     assert {seen.fold(text) for text in SPELLINGS} == {"Ana is tired"} and seen.fold(" \n") == ""
     assert seen.outside("Ana is a  black cat, a cat of 9 ana") == ["a", "black", "cat", "of", "ana"]
+    begun = {"Ana is tir": [], "tir ": ["tir"], "tir Ana": ["tir"], "he xy": ["he", "xy"], "xy he": ["xy"], "": []}
+    assert {text: seen.outside(text, True) for text in begun} == begun
     assert sorted(seen.words) == ["Ana", "Is", "here", "is", "tired"]
     again = Seen.from_dict(json.loads(json.dumps(seen.to_dict())))
     assert (again.words, again.spaces, again.lowercase) == (seen.words, seen.spaces, seen.lowercase)
@@ -110,6 +112,8 @@ def test_every_command_reads_the_same_text_and_names_new_words(runs, capsys, kin
     _, _, err = call(capsys, *USES[kind], "--model", runs / kind, f"{prefix}Ana is a unicorn", f"{prefix}unicorn")
     lines = err.splitlines()
     assert sum("unicorn" in line for line in lines) == 2 and sum(" words: " in line for line in lines) == 1
+    _, _, err = call(capsys, *USES[kind], "--model", runs / kind, f"{prefix}Ana is tir")
+    assert ("tir" in err) == (kind != "gpt")  # which continues the word
     _, out, err = call(capsys, *USES[kind], "--model", runs / kind, "--json", f"{prefix}Ana is a unicorn")
     assert "unicorn" in json.loads(out)["unseen"] and err == ""
 

@@ -214,6 +214,21 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
     assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
 
 
+def test_an_answer_of_another_name_that_the_notebook_checks_is_named(tmp_path):
+    cells = "def mine(x):\n    return x * (x > 0)", 'from transformer_np.homework import check\ncheck("relu", mine)'
+    (tmp_path / "homework.ipynb").write_text(notebook(*cells, "def gelu(x):\n    return x"), encoding="utf-8")
+    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu"])
+    assert remark == ("`mine` (homework.ipynb, cell 1, line 1) is not the name of an exercise: did you mean `relu`?")
+
+
+@pytest.mark.long
+def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path):
+    first = "import sys\nassert any(name[:4] == 'matp' for name in sys.modules)\nfrom transformer_np import homework"
+    (tmp_path / "homework.ipynb").write_text(notebook(first, "homework.progress()", RELU), encoding="utf-8")
+    code = f"from transformer_np.homework import load; load({str(tmp_path / 'homework.ipynb')!r})"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])
 def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     both = "def relu(x):\n    return x\n\n\ndef gelu(x):\n    return x\n"
@@ -234,6 +249,13 @@ def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
     verdicts = [checks.of(name).verdict for name in ("relu", "softmax", "gelu")]
     assert [verdict.outcome for verdict in verdicts] == ["not started", "crashed", "not started"]
     assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
+
+
+def test_what_is_imported_from_the_library_is_not_begun_where_a_file_fails(tmp_path):
+    text = "1 / 0\nfrom transformer_np.functional import softmax\nfrom mine import tanh\n"
+    (tmp_path / "homework.py").write_text(text, encoding="utf-8")
+    checks = Checks(load(tmp_path / "homework.py", strict=False))
+    assert [checks.of(name).verdict.outcome for name in ("softmax", "tanh")] == ["not started", "crashed"]
 
 
 def test_the_lines_of_code_that_is_no_python(tmp_path):

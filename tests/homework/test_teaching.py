@@ -176,9 +176,13 @@ def test_verify_is_a_check(own, capsys):
     assert cli.main(["homework", "verify", str(own)]) == 0
     assert capsys.readouterr().out == "1 exercise: nothing is wrong.\n"
     file = own / "scaled.py"
-    file.write_text(file.read_text(encoding="utf-8").replace("difficulty=1", "difficulty=0"), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("difficulty=1", "difficulty=0"), encoding="utf-8")
     assert cli.main(["homework", "verify", str(own)]) == 1
     assert capsys.readouterr().out == ("scaled: difficulty must be 1, 2 or 3, got 0.\n1 exercise: 1 to correct.\n")
+    file.write_text(text.replace("return x / np.abs(x)", "y = x / np.abs(x)"), encoding="utf-8")
+    assert cli.main(["homework", "verify", str(own)]) == 1
+    assert "Is there a `return` on every way through it?\n" in capsys.readouterr().out
 
 
 def test_to_the_student_and_back(own, capsys, tmp_path, monkeypatch):

@@ -272,10 +272,14 @@ def test_text_is_cut_and_joined_as_in_python(browser, make_gpt, tmp_path, tokeni
     model = make_gpt(vocab_size=len(tokenizer))
     seen = Seen.of(TEXTS[:5], TEXTS, tokenizer, running=True)
     load(browser, explore_live(model, tokenizer, "d", seen=seen), tmp_path)
-    folded = browser.execute_script(
-        "return arguments[0].map((text) => [live.seen.fold(text), live.seen.outside(text)])", TEXTS
-    )
+    script = "return arguments[0].map((text) => [live.seen.fold(text), live.seen.outside(text)])"
+    folded = browser.execute_script(script, TEXTS)
     assert folded == [[seen.fold(text), seen.outside(text)] for text in TEXTS] and any(words for _, words in folded)
+    ends = ["xyz kno", "kno xyz", "kno to", "kno ", "kno"]
+    script = "return arguments[0].map((text) => [live.seen.outside(text), live.seen.outside(text, true)])"
+    begun = browser.execute_script(script, ends)
+    assert begun == [[seen.outside(text), seen.outside(text, True)] for text in ends]
+    assert begun[0] == [["xyz", "kno"], ["xyz"]] and begun[2] == [["kno"], ["kno"]]
     script = """return arguments[0].map((text) => {
         const ids = live.reader.encode(text).map(({ id }) => id);
         return [ids, live.reader.encode(text).map(({ piece }) => piece), live.writer.decode(ids)];

@@ -248,13 +248,17 @@ class Unseen:
 
     def __init__(self, trained, quiet=False):
         self.trained, self.seen, self.quiet, self._said = trained, trained.seen, quiet, False
+        self.continued = trained.task.kind in ("gpt", "xl")
 
     def __call__(self, text):
         """{"unknown": pieces that the tokenizer does not have, "unseen": other words that are in no training text}"""
         text = self.seen.fold(self.trained.plain(text))
         unknown = self.trained.reader.unknown(text)
         named = {word.lower() if self.seen.lowercase else word for word in unknown}
-        found = {"unknown": unknown, "unseen": [word for word in self.seen.outside(text) if word not in named]}
+        found = {
+            "unknown": unknown,
+            "unseen": [word for word in self.seen.outside(text, self.continued) if word not in named],
+        }
         for pieces, what in zip(found.values(), ("the model does not know", "not in the training texts"), strict=True):
             if not self.quiet:
                 say_words([self._in_training(piece) for piece in pieces], what)

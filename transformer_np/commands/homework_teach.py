@@ -103,7 +103,8 @@ def run_verify(args):
                 found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
                     said, *lines = problem.split("\n")
-                    print("\n".join([f"{exercise.name}: {said}.", *lines]), flush=True)
+                    said += "" if said.endswith((".", "?")) else "."
+                    print("\n".join([f"{exercise.name}: {said}", *lines]), flush=True)
                 wrong += len(found)
     except ExercisesError as error:
         print(error)

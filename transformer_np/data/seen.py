@@ -66,9 +66,15 @@ class Seen:
 
         return re.sub(r"\s+", folded, text)
 
-    def outside(self, text):
-        """The words of a text that are not in the training texts, each once, in order; none if these are not known."""
-        return [word for word in dict.fromkeys(_words(text, self.lowercase)) if self.words and word not in self._known]
+    def outside(self, text, continued=False):
+        """The words of a text that are not in the training texts, each once, in order; none if these are not known.
+
+        continued: the text goes on, so that at its end the beginning of a known word will do
+        """
+        words = _words(text, self.lowercase) if self.words else []
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        begun = continued and new and new[-1] == words[-1] and unicodedata.category(text[-1])[0] in "LM"
+        return new[:-1] if begun and any(known.startswith(new[-1]) for known in self.words) else new
 
     def to_dict(self):
         """Plain data, for a JSON file."""

@@ -113,6 +113,7 @@ class _File:
     def __init__(self, name, content):
         self.name, self.pieces, self.begun, self.elsewhere = name, [], {}, {}
         self.skipped, self.course, self.helpers, self.dynamic = set(), {}, [], False
+        self.checked = {}  # {name: the exercise as which a cell checks it}
         self._read(content)
 
     @property
@@ -170,7 +171,7 @@ class _File:
                 if line := dead_from(node):
                     where = place(self.name, cell, line)
                     self.elsewhere[name] = f"`{name}` ends at `raise NotImplementedError` ({where}): delete this line"
-            elif isinstance(node, DEFINES) and (meant := _meant(name)):
+            elif isinstance(node, DEFINES) and (meant := self.checked.get(name) or _meant(name)):
                 where = place(self.name, cell, node.lineno)
                 self.elsewhere.setdefault(
                     meant, f"`{name}` ({where}) is not the name of an exercise: did you mean `{meant}`?"
@@ -210,6 +211,7 @@ class _Notebook(_File):
                 self._take_texts(others, number, "in a cell that another program runs")
             elif kind in ("markdown", "raw"):
                 self._take_texts(text, number, f"in a {kind.capitalize()} cell")
+        self.checked = {name: exercise for tree in filter(None, trees) for name, exercise in _checked(tree)}
         known = course_of(trees)
         needed = needed_by_answers([node for tree in trees if tree and known for node in tree.body], known)
         for (number, code), tree in zip(cells, trees, strict=True):
@@ -250,8 +252,19 @@ class _Notebook(_File):
 
 
 def _is_written(name, node):
-    """Whether a definition is of an exercise, and no stub."""
+    """Whether a definition is of an exercise, and neither a stub nor the library's."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _PACKAGE:
+        return False
     return name in all_exercises() and not is_stub(node, all_exercises()[name].parts)
+
+
+def _checked(tree):
+    """(name, exercise) of each check("exercise", name) in a cell."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check" and len(node.args) == 2:
+            exercise, answer = getattr(node.args[0], "value", None), getattr(node.args[1], "id", None)
+            if exercise in all_exercises() and answer is not None:
+                yield answer, exercise
 
 
 def _fenced(text):

@@ -29,6 +29,7 @@ from .remarks import best, how, missing, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
+DRAWING = "plot", "progress"  # words in code that may draw
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
 
@@ -172,7 +173,7 @@ def _is_below(file, root):
 def _execute(name, path, pieces, skipped, names, limit):
     """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one."""
     in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
-    if in_notebook and any("plot" in (piece["code"] or "") for piece in pieces):
+    if in_notebook and any(word in (piece["code"] or "") for piece in pieces for word in DRAWING):
         with suppress(ImportError):  # in the page's Python there are no pictures
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:

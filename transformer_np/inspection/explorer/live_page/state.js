@@ -71,7 +71,7 @@ function take(typed) {
   if (unknown.length && reader.kind === "pretrained") return "The model reads [UNK] for what it does not know.";
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
-  const outside = seen.outside(text);
+  const outside = seen.outside(text, !translates && !fills && !CLASSES);
   if (!outside.length) return "";
   const count = `${seen.words.length.toLocaleString("en")} words`;
   const other = data.examples.length ? " “Another” types a text that it can read." : "";

@@ -163,11 +163,15 @@ class Seen {
     });
   }
   // The words of a text that are not in the training texts, each once; none if these are not known.
-  outside(text) {
+  // continued: the text goes on, so that at its end the beginning of a known word will do
+  outside(text, continued = false) {
     if (!this.words.length) return [];
     const written = (this.lowercase ? text.toLowerCase() : text).normalize("NFC");
     const words = (written.match(PLAIN_WORD) ?? []).filter((word) => /\p{L}/u.test(word) && !/\p{N}/u.test(word));
-    return [...new Set(words)].filter((word) => !this.known.has(word));
+    const unknown = [...new Set(words)].filter((word) => !this.known.has(word));
+    const last = unknown.at(-1);
+    const begun = continued && last !== undefined && last === words.at(-1) && /[\p{L}\p{M}]$/u.test(text);
+    return begun && this.words.some((word) => word.startsWith(last)) ? unknown.slice(0, -1) : unknown;
   }
 }
 
