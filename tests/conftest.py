@@ -75,7 +75,7 @@ def browser(tmp_path_factory):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
-    browser.set_script_timeout(120)
+    browser.set_script_timeout(600)  # for a machine that does other things too
     try:
         yield browser
     finally:

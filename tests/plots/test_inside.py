@@ -137,8 +137,8 @@ def _noting(function, note):
 
 def test_larger_words_of_a_slide_do_not_meet(rng):
     """Words that have no room stay as they are: long names of many columns."""
-    words = [f"a long word {i}" for i in range(12)]
-    figure = plots.attention(weights_of(rng, 12, 12), words, words)
+    words = [f"a long word {i}" for i in range(8)]
+    figure = plots.attention(weights_of(rng, 8, 8), words, words)
     label = figure.axes[0].get_xticklabels()[0]
     page = Bbox.from_bounds(0, 0, *figure.get_size_inches())
     with figure._larger_labels(page, 2, None):
@@ -147,10 +147,10 @@ def test_larger_words_of_a_slide_do_not_meet(rng):
 
 
 def test_a_slide_that_nobody_can_read_is_refused(tmp_path):
-    shown = plots.matrices([plots.Product("a sum", [("A", np.eye(1)), "=", ("B", np.eye(1))])] * 9)
+    shown = plots.matrices([plots.Product("a sum", [("A", np.eye(1)), "=", ("B", np.eye(1))])] * 8)
     artists = len(shown.texts), len(shown.artists)
     with pytest.raises(ValueError, match=r"would have [01]\.\d+% of its height, and 1\.5% is the least .*: show less"):
-        shown.save_slide(tmp_path / "slide.png", "Nine sums")
+        shown.save_slide(tmp_path / "slide.png", "Eight sums")
     assert not list(tmp_path.iterdir()) and (len(shown.texts), len(shown.artists)) == artists
 
 
