@@ -59,6 +59,7 @@ OPTIONS = (
     "--headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run --no-default-browser-check"
 ).split()
+SECONDS = 600  # of a script in a page: the machine may do other things too
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +76,8 @@ def browser(tmp_path_factory):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
-    browser.set_script_timeout(120)
+    browser.set_script_timeout(SECONDS)
+    browser.command_executor.client_config.timeout = SECONDS + 10  # of a request, after which nothing fits any more
     try:
         yield browser
     finally:

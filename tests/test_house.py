@@ -82,11 +82,8 @@ def test_no_circle(imports):
         pytest.fail("these files import one another in a circle: " + " -> ".join("/".join(m) for m in error.args[1]))
 
 
-def test_every_part_has_a_floor():
+def test_every_part_has_a_floor_and_the_documentation_shows_them():
     assert {module[0] for module in MODULES if module} - PATHS == set(FLOOR_OF)
-
-
-def test_the_documentation_has_these_floors():
     text = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     shown = text.split("```text\n")[1].split("\n```")[0].splitlines()
     assert shown[::-1] == [", ".join(parts) for parts in FLOORS]

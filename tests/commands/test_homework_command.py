@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import shared
@@ -338,14 +337,12 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
 
 
 def _wait_for(file, told, process):
-    end = time.monotonic() + 300
-    while True:
+    def is_said():
         text = file.read_text(encoding="utf-8")
-        if told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C."):
-            return
         assert process.poll() is None, text
-        assert time.monotonic() < end, text
-        time.sleep(0.1)
+        return told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C.")
+
+    shared.wait_until(is_said)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------

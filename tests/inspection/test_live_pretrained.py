@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from browsing import TEXTS, LivePage, Page, opened
 from parity import largest_difference, largest_gradient_difference, load
+from shared import wait_until
 
 from transformer_np import functional as F
 from transformer_np.cli import main
@@ -278,10 +279,7 @@ def test_an_encoder_without_a_layer_for_words(browser, folder_of, tmp_path, caps
     for page in opened(browser, tmp_path / "page.html", LivePage):
         assert page.read("document.getElementById('text').value") == "The train is black"
         page.type("text", "The train is late")
-        for _ in range(200):
-            if len(page.words_of("#bars bdi")) == 8:
-                break
-            page.browser.execute_async_script("setTimeout(arguments[0], 100)")
+        wait_until(lambda page=page: len(page.words_of("#bars bdi")) == 8)
         texts, shown = page.words_of("#bars bdi"), page.words_of("#bars .amount")
         vectors = encoder.encode(["The train is late", *texts])
         for expected, number in zip(vectors[1:] @ vectors[0], shown, strict=True):

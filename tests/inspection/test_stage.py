@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 import numpy as np
 import pytest
 from browsing import LivePage, opened
-from shared import resize
+from shared import resize, wait_until
 
 from transformer_np.cli import main
 from transformer_np.data import CharTokenizer
@@ -331,10 +331,7 @@ def test_a_picture_is_saved(page, browser, tmp_path):
     for css, name, begins in (("#save-svg", "svg", b"<svg"), ("#save-png", "png", b"\x89PNG")):
         page.click(css)
         file = Path(tmp_path / f"transformer-weights.{name}")
-        for _ in range(100):
-            if file.exists():
-                break
-            browser.execute_async_script("setTimeout(arguments[0], 50)")
+        wait_until(file.exists)
         assert file.read_bytes().startswith(begins)
     words = file.with_suffix(".svg").read_text("utf-8")
     assert "rows: query, columns: key" in words and "&lt;" in words
