@@ -141,7 +141,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
     walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
     process does not start.
     """
-    load = (known or as_they_are(files)).executed
+    load = (known or as_they_are(files)).load
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
     with nullcontext(keeper) if keeper else Keeper() as keeper:
         for task in sorted(tasks, key=lambda task: task.holds):
