@@ -48,7 +48,7 @@ def grade(tmp_path, course=TWO, **options):
 
 def pieces(text):
     """The code of the cells of a notebook, as they are executed."""
-    return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]]
+    return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]["pieces"]]
 
 
 @pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])

@@ -248,6 +248,7 @@ def test_graded_in_isolation(own, tmp_path):
         "ben": right.replace("abs(x)", "x") + add + "        self.value = x.sum()\n        return self.value\n",
         "eve": theirs,
         "mal": reads,
+        "uma": "import numpy as np\n\n\ndef scaled(x, axis=-1):\n    raise ValueError(str(np.empty(2)))\n",
     }.items():
         (subs / f"{name}.py").write_text(text, encoding="utf-8")
     with exercises_in(own):
@@ -262,6 +263,7 @@ def test_graded_in_isolation(own, tmp_path):
     assert not grades["eve"].verdicts["scaled"].passed
     assert not grades["mal"].verdicts["scaled"].passed
     assert "FileNotFoundError" in grades["mal"].verdicts["scaled"].message
+    assert "[77. 77.]" in grades["uma"].verdicts["scaled"].message  # what the memory held is not there
 
 
 def test_an_exercise_without_a_section(own):

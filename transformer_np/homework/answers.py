@@ -41,23 +41,17 @@ def _piece(cell=None, code=None, found=(), own=(), course=False):
 class Survey:
     """What is known of the files of a hand-in before anything runs.
 
-    load: {file: its pieces}, the files that are executed, in the order in which their answers count
-    skipped: {file: names that the course's own cells would have defined if they had run}
+    load: {file: {"pieces": what is executed of it, "skipped": names that the course's own cells would have defined if
+        they had run}}, in the order in which the answers count
     begun: {exercise: {file: cell or None}} of definitions that are no stubs; course: {exercise: place} of the course's
         own
     elsewhere: {exercise: remark} for names that nearly match and definitions where nothing finds them
     """
 
     load: dict = field(default_factory=dict)
-    skipped: dict = field(default_factory=dict)
     begun: dict = field(default_factory=dict)
     course: dict = field(default_factory=dict)
     elsewhere: dict = field(default_factory=dict)
-
-    @property
-    def executed(self):
-        """{file: its pieces and the names that are skipped}, in the order of `load`."""
-        return {name: {"pieces": pieces, "skipped": self.skipped[name]} for name, pieces in self.load.items()}
 
 
 def survey(files):
@@ -73,8 +67,7 @@ def survey(files):
         if name in of_teacher:
             continue
         if len(files) == 1 or one.may_answer:
-            found.load[name] = one.pieces
-            found.skipped[name] = sorted(one.skipped)
+            found.load[name] = {"pieces": one.pieces, "skipped": sorted(one.skipped)}
         for exercise, cell in one.begun.items():
             found.begun.setdefault(exercise, {})[name] = cell
         for exercise, where in one.course.items():
@@ -91,15 +84,14 @@ def source_of(files, known):
     return {
         name: files[name]
         if name.endswith(".py")
-        else "\n".join(piece["code"] for piece in pieces if not piece["course"]).encode("utf-8", "replace")
-        for name, pieces in reversed(known.load.items())
+        else "\n".join(piece["code"] for piece in of_file["pieces"] if not piece["course"]).encode("utf-8", "replace")
+        for name, of_file in reversed(known.load.items())
     }
 
 
 def as_they_are(files):
     """The Survey of files that cannot be read in time: every .py file is executed."""
-    load = {name: [_piece()] for name in sorted(files) if name.endswith(".py")}
-    return Survey(load, dict.fromkeys(load, ()))
+    return Survey({name: {"pieces": [_piece()], "skipped": []} for name in sorted(files) if name.endswith(".py")})
 
 
 # --- a file -----------------------------------------------------------------------------------------------------------

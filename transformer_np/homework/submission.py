@@ -86,14 +86,14 @@ def load(path, time_limit=SECONDS, strict=True):
     files, known = files_of(path)
     found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
-        for name, pieces in known.load.items():
+        for name, of_file in known.load.items():
             try:
-                module, of_file, error = _execute(name, files.paths[name], pieces, known.skipped[name], names, limit)
+                module, defined, error = _execute(name, files.paths[name], **of_file, names=names, limit=limit)
             except Stopped as stopped:
                 crashes[name] = Crash("TimeoutError", str(stopped), "", stopped.trace)
             else:
                 modules.append(module)
-                found.append(of_file)
+                found.append(defined)
                 if error is not None:
                     crashes[name] = crash_of(error)
             if strict and name in crashes:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from .. import definitions
-from ..definitions import first_line, names_in, stored, unread
+from ..definitions import first_line, names_in, read_by, stored, unread
 from ..stubs import WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
@@ -46,10 +46,8 @@ def bound_by(text):
 def free_names(text):
     """The names that a text reads and does not bind at top level."""
     tree, _ = parsed(text)
-    if tree is None:
-        return set()
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return read - {name for node in tree.body for name in stored(node)}
+    body = tree.body if tree else ()
+    return {name for node in body for name in read_by(node)} - {name for node in body for name in stored(node)}
 
 
 def answers_in(text, defaults):

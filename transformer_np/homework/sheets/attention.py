@@ -7,7 +7,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from ..notes import amended
-from .draws import of_forward, only
+from .draws import far_apart, of_forward, only
 from .masks import FINITE
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
@@ -41,7 +41,7 @@ def some_hidden(rng, *shape):
 def attention_cases(rng, only_scores):
     """The calls that try attention_scores (q, k, mask), or attention (q, k, v, mask)."""
     sizes = draw_sizes(rng, "B H T S K K_v", least=3)
-    B, H, T, S, K, K_v = sizes.values()
+    B, H, T, S, K, _ = sizes.values()
     n = T + 1
     equal = dict(sizes, T=n, S=n, K=n, K_v=n)
     wide = dict(sizes, K=K + 7)
@@ -58,11 +58,8 @@ def attention_cases(rng, only_scores):
     padding = some_hidden(rng, B, 1, 1, S)
     in_all = np.arange(S) == np.flatnonzero(~padding.any(axis=(0, 1, 2)))[0]  # a key that no sequence hides
 
-    # scores of exactly a · b: in every row one is far above the others, in float32 too
-    steps = rng.permuted(np.tile(np.linspace(-1, 1, S), (B, H, 1)), axis=-1)[..., None]  # (B, H, S, 1)
-    heights = 1e4 / np.arange(1, T + 1)[:, None] * rng.choice([-1, 1], (B, H, T, 1))
-    direction = rng.choice([-1.0, 1.0], K)
-    far = heights * direction, steps * direction * K**-0.5, rng.normal(size=(B, H, S, K_v))
+    q, k, v = attention_inputs(rng, sizes)
+    far = *far_apart(rng, q, k), v
 
     # a hidden key whose score, 2000 and more, would leave nothing to the others
     high, high_mask = attention_inputs(rng, sizes), padding.copy()
