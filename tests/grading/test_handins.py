@@ -214,11 +214,16 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
     assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
 
 
-def test_an_answer_of_another_name_that_the_notebook_checks_is_named(tmp_path):
-    cells = "def mine(x):\n    return x * (x > 0)", 'from transformer_np.homework import check\ncheck("relu", mine)'
-    (tmp_path / "homework.ipynb").write_text(notebook(*cells, "def gelu(x):\n    return x"), encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu"])
-    assert remark == ("`mine` (homework.ipynb, cell 1, line 1) is not the name of an exercise: did you mean `relu`?")
+@pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", mine)'])
+def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_is(tmp_path, call):
+    cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
+    for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):
+        cells[1] = f"check = homework.check\n\n\ndef mine(x):\n    {body}"
+        (tmp_path / "homework.ipynb").write_text(notebook(*cells), encoding="utf-8")
+        checks = Checks(load(tmp_path / "homework.ipynb"))
+        standing = checks.of("relu")
+        assert standing.verdict.outcome == outcome and not checks.remarks(["relu"])
+        assert [(one.cell, one.line) for one in standing.definitions] == [(2, 4)]
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
 from .definitions import DEFINES, NO_PYTHON, bindings, dead_from, decoded, first_line, inner, is_stub, parsed, unread
 from .handin import cells_of, rank
+from .judging.syntax import name_of
 from .magics import as_python, from_cells
 from .path import all_exercises, plain
 from .remarks import place
@@ -24,17 +25,20 @@ _DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand i
 _PACKAGE = __package__.partition(".")[0]
 
 
-def _piece(cell=None, code=None, found=(), own=(), course=False):
+def _piece(cell=None, code=None, found=(), own=(), course=False, names=()):
     """Code that is executed at once: a file, a cell, or a part of a file up to a second definition of the same name.
 
     cell: its number, None in a file; code: None for the whole file as it is; found: its bindings that may be answers:
     the lines and the stubs among them are noted; own: names that it defines as the course's notebook does; course:
-    whether all of it is the course's
+    whether all of it is the course's; names: {exercise: another name that its answer has here}
     """
     nodes = {name: node for name, node, _ in found if name in all_exercises()}
     lines = {name: node.lineno for name, node in nodes.items()}
     stubs = [name for name, node in nodes.items() if not _is_written(name, node)]
-    return {"cell": cell, "code": code, "lines": lines, "stubs": stubs, "own": sorted(own), "course": course}
+    return {
+        "cell": cell, "code": code, "lines": lines, "stubs": stubs, "own": sorted(own), "course": course,
+        "names": dict(names),
+    }  # fmt: skip
 
 
 @dataclass
@@ -105,7 +109,6 @@ class _File:
     def __init__(self, name, content):
         self.name, self.pieces, self.begun, self.elsewhere = name, [], {}, {}
         self.skipped, self.course, self.helpers, self.dynamic = set(), {}, [], False
-        self.checked = {}  # {name: the exercise as which a cell checks it}
         self._read(content)
 
     @property
@@ -163,7 +166,7 @@ class _File:
                 if line := dead_from(node):
                     where = place(self.name, cell, line)
                     self.elsewhere[name] = f"`{name}` ends at `raise NotImplementedError` ({where}): delete this line"
-            elif isinstance(node, DEFINES) and (meant := self.checked.get(name) or _meant(name)):
+            elif isinstance(node, DEFINES) and (meant := _meant(name)):
                 where = place(self.name, cell, node.lineno)
                 self.elsewhere.setdefault(
                     meant, f"`{name}` ({where}) is not the name of an exercise: did you mean `{meant}`?"
@@ -191,7 +194,7 @@ class _File:
 class _Notebook(_File):
     """A notebook. Of one that was made from a notebook of the course, a cell that nobody changed is no answer, and a
     cell without an answer is not executed as a whole: its imports, definitions and constants are, and of its
-    computations those that an answer needs."""
+    computations those that an answer needs. What a cell checks as an exercise is an answer whatever its name is."""
 
     def _read(self, content):
         cells, trees = [], []
@@ -203,7 +206,7 @@ class _Notebook(_File):
                 self._take_texts(others, number, "in a cell that another program runs")
             elif kind in ("markdown", "raw"):
                 self._take_texts(text, number, f"in a {kind.capitalize()} cell")
-        self.checked = {name: exercise for tree in filter(None, trees) for name, exercise in _checked(tree)}
+        self._checked = {name: exercise for tree in filter(None, trees) for name, exercise in _checked(tree)}
         known = course_of(trees)
         needed = needed_by_answers([node for tree in trees if tree and known for node in tree.body], known)
         for (number, code), tree in zip(cells, trees, strict=True):
@@ -215,7 +218,8 @@ class _Notebook(_File):
         self.dynamic = self.dynamic and not known
 
     def _take_cell(self, number, code, tree, known, needed):
-        found = list(bindings(tree.body, in_notebook=True))
+        bound = list(bindings(tree.body, in_notebook=True))
+        found = [(self._checked.get(name, name), node, top) for name, node, top in bound]
         own = {name: node for name, node, _ in found if known and fingerprint(node) in known.definitions}
         for name, node in own.items():
             if _is_written(name, node):
@@ -233,7 +237,10 @@ class _Notebook(_File):
         self._take_elsewhere(tree, number)
         for part, here in self._cut(code, found):
             own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
-            self.pieces.append(_piece(number, part, [one for one in here if one[0] not in own], own_names))
+            tops = [top for _, _, top in here]
+            names = {self._checked[name]: name for name, _, top in bound if name in self._checked and top in tops}
+            here = [one for one in here if one[0] not in own]
+            self.pieces.append(_piece(number, part, here, own_names, names=names))
 
     def _take_texts(self, text, number, inside):
         with suppress(*NO_PYTHON):
@@ -251,11 +258,11 @@ def _is_written(name, node):
 
 
 def _checked(tree):
-    """(name, exercise) of each check("exercise", name) in a cell."""
+    """(name, exercise) of each check("exercise", name) in a cell, if the name is no exercise's."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check" and len(node.args) == 2:
+        if isinstance(node, ast.Call) and name_of(node.func) == "check" and len(node.args) == 2:
             exercise, answer = getattr(node.args[0], "value", None), getattr(node.args[1], "id", None)
-            if exercise in all_exercises() and answer is not None:
+            if exercise in all_exercises() and answer and answer not in all_exercises():
                 yield answer, exercise
 
 

@@ -50,11 +50,12 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     if not is_new:  # another file has imported it
         last = {exercise: piece for piece in pieces for exercise in piece["lines"]}
         defined = [n for n in names if n in vars(module)]
-        return module, {n: [_definition(name, None, last.get(n), n, module)] for n in defined}, None
+        return module, {n: [_definition(name, None, last.get(n), n, module, vars(module)[n])] for n in defined}, None
     space, found, first, flags, texts = vars(module), {}, None, 0, {}
     space.update(found_by(in_notebook))
     for piece in pieces:
-        before, error = {n: space.get(n, space) for n in names}, None
+        bound = {n: piece["names"].get(n, n) for n in names}  # the names that answers have here
+        before, error = {n: space.get(bound[n], space) for n in names}, None
         if (cell := piece["cell"]) is not None:
             known = texts.get(cell, "")  # a later piece of a cell has empty lines in place of the earlier ones
             texts[cell] = text = known + piece["code"][known.count("\n") :]
@@ -66,8 +67,9 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         except caught as raised:
             error = raised
         for n in names:
-            if n in space and space[n] is not before[n] and n not in piece["own"]:
-                found.setdefault(n, []).append(_definition(name, piece["cell"], piece, n, module))
+            value = space.get(bound[n], before[n])
+            if value is not before[n] and n not in piece["own"]:
+                found.setdefault(n, []).append(_definition(name, piece["cell"], piece, n, module, value))
         if error is None:
             continue
         if not in_notebook:
@@ -80,10 +82,10 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     return module, found, first
 
 
-def _definition(file, cell, piece, name, module):
-    """The Definition of a name in a module, as a piece of its file, or None, has made it."""
+def _definition(file, cell, piece, name, module, value):
+    """The Definition of an answer in a module, as a piece of its file, or None, has made it."""
     line, is_stub = (piece["lines"].get(name), name in piece["stubs"]) if piece else (None, False)
-    return Definition(file, cell, line, vars(module)[name], module.__name__, is_stub=is_stub)
+    return Definition(file, cell, line, value, module.__name__, is_stub=is_stub)
 
 
 def _module(name, path):
