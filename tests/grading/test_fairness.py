@@ -36,6 +36,7 @@ from transformer_np.grading.sandbox.process import Stopped
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
+from transformer_np.homework.answers import survey
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt_with
 from transformer_np.homework.judging.trials import Trials
@@ -264,6 +265,14 @@ def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_pat
     assert ada.verdicts["softmax"].message == "softmax: crashed. TimeoutError: it took longer than 2 s."
     assert ada.verdicts["softmax"].misconception is None  # though nothing reads axis
     assert "the time for the whole submission was used up" not in "; ".join(ada.remarks)  # of the first, which counts
+
+
+def test_a_file_that_ends_its_process_stays_in_the_survey():
+    files = {"a.py": SOFTMAX.encode(), "b.py": b"import os\n\n\ndef relu(x):\n    return x\n\n\nos._exit(3)\n"}
+    known, exercise = survey(files), all_exercises()["softmax"]
+    found = try_submission(files, [Task(exercise, Trials(exercise, 0))], PATIENT, known=known)
+    assert list(found.not_loaded) == ["b.py"] and found.definitions["softmax"]
+    assert list(known.load) == ["a.py", "b.py"]
 
 
 @pytest.mark.long

@@ -138,7 +138,7 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
     tried = Tried()
     job = {
         "files": {name: content for name, content in files.items() if name.endswith(".py")},
-        "load": (known or as_they_are(files)).load, "names": [task.name for task in tasks], "walls": list(walls),
+        "load": {**(known or as_they_are(files)).load}, "names": [task.name for task in tasks], "walls": list(walls),
         "memory": limits.memory,
     }  # fmt: skip
     with nullcontext(keeper) if keeper else closing(Keeper()) as keeper:

@@ -61,7 +61,8 @@ def _ended(child):
     until, pid = time.monotonic() + _ENDING, 0
     while not pid and time.monotonic() < until:
         pid, status, used = os.wait4(child, os.WNOHANG)
-        time.sleep(0 if pid else 0.001)
+        if not pid:
+            time.sleep(0.001)
     for kill in (os.killpg,) if pid else (os.killpg, os.kill):
         with suppress(OSError):
             kill(child, signal.SIGKILL)
