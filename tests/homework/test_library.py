@@ -7,6 +7,7 @@ import pytest
 
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
 
@@ -19,7 +20,8 @@ def verdict_on_library(name, answer=None):
     plain.__doc__ = exercise.reference.__doc__
     trials = Trials(replace(exercise, reference=plain), seed=0)
     attempts = [attempt(exercise, answer or exercise.reference, case) for case in trials.cases]
-    return judge(trials, [replace(tried, shares=None) for tried in attempts])  # the library may copy or not
+    attempts = [replace(tried, shares=None) for tried in attempts]  # the library may copy or not
+    return judge(trials, findings(trials, attempts))
 
 
 @pytest.mark.parametrize("name", EXERCISES)

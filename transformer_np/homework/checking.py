@@ -9,8 +9,7 @@ from .course import exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
-from .judging.finding import findings
-from .judging.judge import Verdict, judge
+from .judging.judge import Verdict, judge, not_started
 from .judging.place import find_place
 from .judging.trials import Trials
 from .judging.unread import function_of, without_unread
@@ -74,15 +73,15 @@ def verdict_on(exercise, answer, seed, limit):
                 with nullcontext() if not attempts else unheard():  # what it prints is shown once
                     attempts.append(attempt(exercise, answer, running))
                 if attempts[0].not_started:
-                    return judge(trials, attempts)
+                    return not_started(trials, attempts[0])
                 if over():  # and the answer went on
                     break
         try:
             with limit(exercise.name):
-                trials, attempts = without_unread(trials, attempts, function_of(answer))
-            pointed = _pointed(trials, answer, attempts, limit)
+                trials, found = without_unread(trials, attempts, function_of(answer))
+            pointed = _pointed(trials, answer, found, limit)
             with limit(exercise.name):
-                return for_students(judge(trials, attempts, pointed), exercise)
+                return for_students(judge(trials, found, pointed), exercise)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:
@@ -91,9 +90,8 @@ def verdict_on(exercise, answer, seed, limit):
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
 
 
-def _pointed(trials, answer, attempts, limit):
+def _pointed(trials, answer, found, limit):
     """What is known about the lines of the answer, a Pointed or None."""
-    found = findings(trials, attempts)
     if all(finding.right for finding in found):
         return None
     try:

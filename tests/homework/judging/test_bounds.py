@@ -27,7 +27,7 @@ PAIRS = {
 def judged(name, answer, trials=None):
     exercise = all_exercises()[name]
     trials = trials or Trials(exercise, 0)
-    return judge(trials, [attempt(exercise, answer, case) for case in trials.cases])
+    return judge(trials, findings(trials, [attempt(exercise, answer, case) for case in trials.cases]))
 
 
 @pytest.fixture
@@ -77,12 +77,13 @@ def test_the_search_ends_after_so_many_trials(monkeypatch):
         return [rng.normal(size=result.shape) for result in exercise.reference(*args, **options)]
 
     attempts = [attempt(exercise, unknown, case) for case in trials.cases]
-    cells = Cells(trials, [finding for finding in findings(trials, attempts) if not finding.case.raises])
+    all_found = findings(trials, attempts)
+    cells = Cells(trials, [finding for finding in all_found if not finding.case.raises])
     found = cover.Cover(cells)
     assert not found.picked
     alone = len(cells.mistakes) * len({case.label for case in trials.cases})  # one draw of each case
     assert len(cells.tried) <= alone + 50 + Trials.DRAWS
-    assert judge(trials, attempts).misconception is None
+    assert judge(trials, all_found).misconception is None
 
 
 # --- results of any shape --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from transformer_np import functional as F
 from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
+from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
 
@@ -259,7 +260,8 @@ def test_an_example_shows_a_wrong_number(by):
         long_rows, (Result("y", "B K"),), lambda rng: made, {}, right, ("",), difficulty=1, section="§0"
     )
     trials = Trials(exercise, 0)
-    message = judge(trials, [attempt(exercise, lambda x, w: x * w + error, case) for case in trials.cases]).message
+    attempts = [attempt(exercise, lambda x, w: x * w + error, case) for case in trials.cases]
+    message = judge(trials, findings(trials, attempts)).message
     (expected,), (got,) = re.findall("must be (.*)", message), re.findall("yours is (.*)", message)
     assert expected != got
 

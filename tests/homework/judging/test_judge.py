@@ -15,6 +15,7 @@ from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import OUTCOMES, WIDTH, judge
 from transformer_np.homework.judging.trials import Trials
 
@@ -74,7 +75,7 @@ EXERCISE = Exercise(
 
 def verdict(answer, exercise=EXERCISE, seed=0):
     trials = Trials(exercise, seed)
-    found = judge(trials, [attempt(exercise, answer, case) for case in trials.cases])
+    found = judge(trials, findings(trials, [attempt(exercise, answer, case) for case in trials.cases]))
     assert found.outcome in OUTCOMES
     return found
 

@@ -15,6 +15,7 @@ from transformer_np import functional, masks
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.path import chapters
@@ -43,7 +44,7 @@ def verdict_of(name, answer):
     trials = trials_of(name)
     with guarded():
         attempts = [attempt(trials.exercise, answer, case) for case in trials.cases]
-    return judge(trials, attempts)
+    return judge(trials, findings(trials, attempts))
 
 
 WITHOUT_AN_EXERCISE = {"alibi_bias", "relative_scores", "unscaled_scores", "window_scores"}

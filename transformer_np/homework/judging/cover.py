@@ -307,8 +307,10 @@ class Cover:
         return self.cells.found[self.cells.labels[cell[1]][0]].tried.crash is not None
 
     def _agreement(self, h):
-        found = self.cells.found
-        return sum(self.cells.agrees((h,), i, n) for n in range(len(found)) for i in range(len(found[n].expected)))
+        """How many results are, and how many calls end, as with a hypothesis."""
+        cells, found = self.cells, self.cells.found
+        ends = sum((cells.run((h,), n)[0] is None) == (finding.results is None) for n, finding in enumerate(found))
+        return ends + sum(cells.agrees((h,), i, n) for n in range(len(found)) for i in range(len(found[n].expected)))
 
     def _pairs(self, picked, candidates):
         """Pairs that change nothing that is right in the first failing case, the likeliest first: with a hypothesis

@@ -6,7 +6,7 @@ from textwrap import fill
 from .crash import warn_of
 from .example import smallest_call
 from .explain import Explanation, explain
-from .finding import CHANGED, SHARED, broken_rules, findings
+from .finding import CHANGED, SHARED, broken_rules
 from .place import INVENTED, Place
 from .unread import about_unread, labels_of_unread
 from .words import WIDTH, cases_of, listed
@@ -46,13 +46,12 @@ class Verdict:
         return f"<{self.exercise}: {self.outcome}{f' ({self.misconception})' if self.misconception else ''}>"
 
 
-def judge(trials, attempts, pointed=None):
-    """The verdict on an answer, from its attempts at all cases of the trials, or at the first if it is not started, and
-    what is known about its lines, a Pointed or None."""
+def judge(trials, found, pointed=None):
+    """The verdict on an answer, from its Findings in all cases of the trials, and what is known about its lines, a
+    Pointed or None."""
     exercise = trials.exercise
-    if attempts[0].not_started:
-        return _not_started(exercise, attempts[0].crash, trials.seed)
-    found = findings(trials, attempts)
+    if found[0].tried.not_started:
+        return not_started(trials, found[0].tried)
     failed = [finding for finding in found if not finding.right]
     if not failed:
         said, seed = f"{exercise.name}: right.", trials.seed
@@ -140,13 +139,14 @@ def _filled(text):
     return text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _not_started(exercise, crash, seed):
-    text, name, called = "not started", None, crash.where
+def not_started(trials, tried):
+    """The verdict on an answer whose attempt shows that it is not written yet."""
+    exercise, text, name, called = trials.exercise, "not started", None, tried.crash.where
     if called in exercise.parts:
         text = f"{text}: its {called} is not written yet"
     elif called and called not in (exercise.name, "<lambda>"):
         text, name = f"{text}: it calls {called}, which is not written yet", f"{called} not written"
-    return Verdict(exercise.name, "not started", f"{exercise.name}: {text}.", name, seed=seed)
+    return Verdict(exercise.name, "not started", f"{exercise.name}: {text}.", name, seed=trials.seed)
 
 
 def _labels(findings):

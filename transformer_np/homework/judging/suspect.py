@@ -45,8 +45,8 @@ def suspects_of(sides, names=()):
     chosen = both or single or proven or made or ([rest] if rest else _sole(sides))
     found = {}
     for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
-        maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
-        places = maker or places
+        is_sure, first = places is rest or both, sides.failed[0]
+        places = (not is_sure and search.maker(places)) or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
@@ -231,7 +231,7 @@ class _ByValue:
         self.sides, self.number, self.shape, self.own = sides, number, shape, sides.values(number)
         self.usual = Known(self._flat(usual_of))
         self.known = sides.known_in(number, self.shape)
-        self.made = Known(value for value in self._flat(of) if not self.is_usual(value))
+        self.made = Known(value for value in self._flat(of) if not _ByValue.is_usual(self, value))
         self.fine = sides.fine_in(number, self.shape)
 
     def _flat(self, of):
@@ -293,7 +293,7 @@ class _ByValue:
 
 class _ByNumbers(_ByValue):
     def __init__(self, sides, number, of, usual_of, shape):
-        super().__init__(sides, number, {}, {}, shape)
+        super().__init__(sides, number, of, usual_of, shape)
         right = sides.right_values(number)
         values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
         self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
@@ -306,7 +306,8 @@ class _ByNumbers(_ByValue):
 
     def is_made(self, node, value):
         numbers = _numbers([value])
-        return len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
+        is_new = len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
+        return is_new or (self.is_usual(value) and super().is_made(node, value))  # the same numbers at other places
 
 
 def _lines_before(sides, nodes, number, fine):

@@ -23,21 +23,23 @@ def function_in(source, name):
 
 
 def without_unread(trials, attempts, function):
-    """The trials and the attempts without the cases that are wrong because they set a parameter that nothing in the
-    answer, of which this is the syntax tree, reads; all of them if no other case is wrong."""
+    """The trials and the Findings of an answer's attempts, without the cases that are wrong because they set a
+    parameter that nothing in the answer, of which this is the syntax tree, reads; all of them if no other case is
+    wrong."""
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
     if not wrong:
-        return trials, attempts
+        return trials, found
     numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, function)}
     left_out = {n for of_name in numbers.values() for n in of_name}
     other = {n for n in wrong - left_out if found[n].wrong != []}  # not a rule alone
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
     if not left_out or not other or is_core:
-        return trials, attempts
+        return trials, found
     kept = [n for n in range(len(found)) if n not in left_out]
     unread = {trials.ignored[name].argument: {n: found[n] for n in some} for name, some in numbers.items() if some}
-    return trials.only(kept, unread), [attempts[n] for n in kept]
+    part = trials.only(kept, unread)
+    return part, findings(part, [attempts[n] for n in kept])
 
 
 def labels_of_unread(trials, named):
