@@ -39,6 +39,12 @@ class Sides:
         """The numbers of the first failed cases of each label."""
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
+    @cached_property
+    def ran_rightly(self):
+        """The nodes with a value in a right case which is no narrow one."""
+        right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
+        return set() if right is None else {*self.values(right)}
+
     def is_given(self, node):
         """Whether a node is in a method that the student need not write."""
         answer = next(iter(self.family.trees.values()))

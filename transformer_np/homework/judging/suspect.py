@@ -45,8 +45,8 @@ def suspects_of(sides, names=()):
     chosen = both or single or proven or made or ([rest] if rest else _sole(sides))
     found = {}
     for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
-        is_sure, first = places is rest or both, sides.failed[0]
-        places = (not is_sure and search.maker(places)) or places
+        maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
+        places = maker or places
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
@@ -109,6 +109,8 @@ class _Replaced:
             writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
             if value not in fine or is_new(value, own[value]) or self._is_used_rightly(value):
+                continue
+            if value in sides.ran_rightly:
                 continue
             readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
