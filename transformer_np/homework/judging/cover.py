@@ -260,10 +260,7 @@ class Cover:
             most = max(len(gains[h]) for h in best)
             best = [h for h in best if len(gains[h]) == most]
             listed = cells.trials.exercise.mistakes  # a teacher's text tells more than the name of an argument
-            picked = [
-                *picked,
-                max(best, key=lambda h: (h.name in listed, self._speaks_of(h, gains[h]), self._agreement(h))),
-            ]
+            picked = [*picked, max(best, key=lambda h: (h.name in listed, self._agreement(h)))]
         return self._fewest(picked)
 
     def _fewest(self, picked):
@@ -274,12 +271,6 @@ class Cover:
             if others and self.cells.explained(others) == explained:
                 picked = others
         return picked
-
-    def _speaks_of(self, h, gain):
-        """Whether the text of a hypothesis speaks of a case of the cells that it covers, or of an option set there."""
-        cases = [self.cells.found[self.cells.labels[label][0]].case for label in {label for _, label in gain}]
-        words = [word for case in cases for word in (case.label.removeprefix("a "), *case.options)]
-        return any(word and word in h.text for word in words)
 
     def _gains(self, picked, new, left, wanted):
         """{hypothesis: the cells left that it covers} of those that cover most of some wanted cells."""
