@@ -56,31 +56,39 @@ def undone_by(trials, named):
     ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
     right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
     undone = Counter(ignored)
-    for family, sign in ((right, 1), (wrong, -1)) if listed and right and wrong else ():
-        for tree in family.trees.values():
-            _count(undone, tree, sign)
+    if listed and right and wrong:
+        undone.update(tokens_of(*right.trees.values()))
+        undone.subtract(tokens_of(*wrong.trees.values()))
     return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
 
 
-def change_of(edit):
-    """The tokens that an Edit adds, and takes away, {token: how many more}."""
-    change = Counter()
-    for part in (edit, *edit.also):
-        _count(change, part.new, 1)
-        _count(change, part.node, -1)
+def change_of(edit, known):
+    """The tokens that an Edit adds, and takes away, {token: how many more}. known: see `tokens_of`"""
+    change, parts = Counter(), (edit, *edit.also)
+    change.update(tokens_of(*(part.new for part in parts), known=known))
+    change.subtract(tokens_of(*(part.node for part in parts), known=known))
     return change
 
 
-def _count(tokens, tree, sign):
-    for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
-        if isinstance(node, _OPERATORS):
-            tokens[type(node)] += sign
-        elif isinstance(node, ast.Constant):
-            tokens[repr(node.value)] += sign
-        elif isinstance(node, ast.Attribute | ast.keyword):
-            tokens[getattr(node, "attr", None) or node.arg] += sign
-        elif isinstance(node, ast.Name):
-            tokens[node.id] += sign
+def tokens_of(*trees, known=None):
+    """{token: how often} of some trees; known: {node: that of a tree} of those counted before, most parts of an edit"""
+    known, tokens = {} if known is None else known, Counter()
+    for tree in trees:
+        if tree not in known:
+            known[tree] = tokens_of(*ast.iter_child_nodes(tree), known=known)
+            known[tree].update(_token(tree))
+        tokens.update(known[tree])
+    return tokens
+
+
+def _token(node):
+    if isinstance(node, _OPERATORS):
+        return [type(node)]
+    if isinstance(node, ast.Constant):
+        return [repr(node.value)]
+    if isinstance(node, ast.Attribute | ast.keyword):
+        return [getattr(node, "attr", None) or node.arg]
+    return [node.id] if isinstance(node, ast.Name) else []
 
 
 # --- the sentence on an edit ------------------------------------------------------------------------------------------

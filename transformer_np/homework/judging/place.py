@@ -181,7 +181,8 @@ class _Edits:
         self._usual = max(1, self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
-        of_one = self._work + family.work_of_edit
+        self._of_edit = family.work_of_edit
+        of_one = self._work + self._of_edit
         self._allowed = of_one * trials.most(of_one)
 
     def _steps(self, family):
@@ -215,16 +216,17 @@ class _Edits:
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             level = 0 if line in self.suspects else 1 if line < last or not last else 9
-            return line not in lines, self._distance(edit), edit.group + level
+            return line not in lines, self._distance(edit, known), edit.group + level
 
+        known = {}
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
         return sorted(edits, key=unlikeliness)
 
-    def _distance(self, edit):
+    def _distance(self, edit, known):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
         if self.undone is None or edit.kind in MOVES:
             return 0
-        change = change_of(edit)
+        change = change_of(edit, known)
         if not self.undone:  # only the order changes
             return -1 if not any(change.values()) else 0
         left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
@@ -263,7 +265,7 @@ class _Edits:
         first, *others = self._order
         edit.make()
         try:
-            self.trials.left -= self.family.work_of_edit
+            self.trials.left -= self._of_edit
             answer, steps = self.family.compiled()
             if answer is None:
                 return False

@@ -108,10 +108,10 @@ class _Replaced:
         for node in read if len(places) == 1 else ():
             writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]) or self._is_used_rightly(value):
+            if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
                 continue
-            if value in sides.ran_rightly:
-                continue
+            if all(sides.is_used_rightly(value, n) for n in sides.one_of_each_label):
+                continue  # what is right is computed from it, in every case
             readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
             if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
@@ -120,10 +120,6 @@ class _Replaced:
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
-
-    def _is_used_rightly(self, node):
-        """Whether what is right is computed from the variable that a place is written to, in every case."""
-        return all(self.sides.is_used_rightly(node, n) for n in self.failed)
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
