@@ -219,15 +219,9 @@ class _Settings:
             if name not in names:
                 self.fail("extended", f"{name} is extended, but {name} is not in exercises")
         points, for_lecture = self._points(names, extended)
-        plain = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
-        course = Course(
-            points,
-            extended=frozenset(extended),
-            deadline=shown_as,
-            for_lecture=for_lecture,
-            late=Deadline(due, **late) if due else None,
-            **plain,
-        )
+        given = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
+        given |= {"deadline": shown_as, "late": Deadline(due, **late) if due else None, "for_lecture": for_lecture}
+        course = Course(points, extended=frozenset(extended), **given)
         if not course.possible:
             what = "no exercise of the core gives points" if course.has_extended else "no exercise gives points"
             self.fail("points", what)
