@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
@@ -127,10 +127,8 @@ def exercises_of(folder=".", limit=None):
     """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
     folder is in use already. limit: a TimeLimit for each file of the teacher's"""
     path = Path(folder) / FILE
-    if own_folder() or not path.exists():
-        yield
-        return
-    with exercises_in(folder_in(path), limit):
+    unneeded = own_folder() or not path.exists()
+    with nullcontext() if unneeded else exercises_in(folder_in(path), limit):
         yield
 
 
