@@ -3,7 +3,7 @@ import textwrap
 from itertools import count
 from pathlib import Path
 
-from . import COMMANDS, add_command, number_above_0, positive_number, quoted, seed, write_new
+from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed, write_new
 from .homework_check import (
     FILE,
     WIDTH,
@@ -36,7 +36,7 @@ def add_parser(subparsers):
     help_text = f"FOLDER is your {FILE}: start this exercise over, and keep the old answer in a file beside it"
     start.add_argument("--reset", metavar="NAME", help=help_text)
     add_choice(start)
-    _add_exercises(start)
+    _add(start, "--exercises")
 
     check = add_command(actions, "check", run_check, f"{FILE} softmax", "check the answers and explain mistakes")
     _add_file(check)
@@ -44,7 +44,8 @@ def add_parser(subparsers):
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")
     check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
-    _add_for_check(check)
+    _add(check, "--course", "--exercises", "--time-limit")
+    add_json(check, "the verdicts")
 
     hint = add_command(actions, "hint", run_hint, "softmax --level 2", "show a hint for an exercise, in four levels")
     hint.add_argument("name", metavar="NAME", help="the exercise")
@@ -53,26 +54,24 @@ def add_parser(subparsers):
         help="1: a question; 2: also the equation; 3: also where to look; 4: also how one edit of your code makes it "
         "right, if one does (default: 1)",
     )  # fmt: skip
-    default = f"(default: {FILE} in this folder or in its only subfolder with one)"
-    hint.add_argument("--file", metavar="FILE", help=f"the file with the answers, for level 4 {default}")
-    _add_limit(hint)
-    _add_course(hint)
+    hint.add_argument("--file", metavar="FILE", help=f"the file with the answers, for level 4 {_DEFAULT_FILE}")
+    _add(hint, "--time-limit", "--course", "--exercises")
 
     status = add_command(actions, "status", run_status, FILE, "show a table of all exercises")
     _add_file(status, optional=True)
-    _add_for_check(status)
+    _add(status, "--course", "--exercises", "--time-limit")
+    add_json(status, "the verdicts")
     help_text = "draw the progress by chapter, from the progress.json beside the file"
     status.add_argument("-o", "--out", metavar="PICTURE", help=help_text)
 
     listing = add_command(actions, "list", run_list, "", "list all exercises by chapter")
-    _add_exercises(listing)
+    _add(listing, "--exercises")
 
     summary = "print the library's code, once the answer is right"
     solution = add_command(actions, "solution", run_solution, f"softmax --file {FILE}", summary)
     solution.add_argument("name", metavar="NAME", help="the exercise")
-    solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {default}")
-    _add_limit(solution)
-    _add_course(solution)
+    solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {_DEFAULT_FILE}")
+    _add(solution, "--time-limit", "--course", "--exercises")
 
     summary = "train a small translator with the answers, and one with the library's functions"
     run = add_command(actions, "run", run_training, f"{FILE} train -o losses.png", summary)
@@ -80,39 +79,32 @@ def add_parser(subparsers):
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
     run.add_argument("-o", "--out", metavar="PICTURE", help="draw both loss curves: .png, .svg or .pdf")
-    _add_limit(run)
+    _add(run, "--time-limit")
 
     add_grade_parser(actions)
     add_teaching_parsers(actions)
 
 
+_DEFAULT_FILE = f"(default: {FILE} in this folder or in its only subfolder with one)"
+_SHARED = {
+    "--exercises": {"metavar": "DIR", "help": "use the exercises in this folder, too (see `homework new`)"},
+    "--course": {"metavar": "FILE.toml", "help": "the course (default: course.toml beside the file, or all exercises)"},
+    "--time-limit": {
+        "type": number_above_0, "default": 10.0, "metavar": "SECONDS",
+        "help": "stop an exercise that takes longer, and show the line that was running (default: 10)",
+    },
+}  # fmt: skip
+
+
+def _add(parser, *names):
+    for name in names:
+        parser.add_argument(name, **_SHARED[name])
+
+
 def _add_file(parser, optional=False):
-    default = f" (default: {FILE} in this folder or in its only subfolder with one)" if optional else ""
+    default = f" {_DEFAULT_FILE}" if optional else ""
     help_text = f"the file with the answers, or a folder of files{default}"
     parser.add_argument("file", nargs="?" if optional else None, metavar="FILE", help=help_text)
-
-
-def _add_exercises(parser):
-    parser.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
-
-
-def _add_course(parser):
-    default = "course.toml beside the file, or all exercises"
-    parser.add_argument("--course", metavar="FILE.toml", help=f"the course (default: {default})")
-    _add_exercises(parser)
-
-
-def _add_for_check(parser):
-    _add_course(parser)
-    _add_limit(parser)
-    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-
-
-def _add_limit(parser):
-    parser.add_argument(
-        "--time-limit", type=number_above_0, default=10.0, metavar="SECONDS",
-        help="stop an exercise that takes longer, and show the line that was running (default: 10)",
-    )  # fmt: skip
 
 
 # --- start, hint -----------------------------------------------------------------------------------------------------

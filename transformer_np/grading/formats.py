@@ -15,21 +15,20 @@ MOST_OUTPUT = 10_000  # characters of one verdict
 
 def as_json(grades, course):
     """All verdicts of all students."""
-    students = []
-    for grade in grades:
-        students.append(
-            {
-                "student": grade.student, "name": grade.name,
-                "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
-                "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
-                "attempts": grade.attempt[1], "points": _points(grade.points(course)),
-                "points possible": _points(course.possible),
-                "extended points": _points(grade.extended_points(course)),
-                "extended points possible": _points(course.possible_extended),
-                "remarks": [*grade.notes, *grade.remarks], "not loaded": grade.not_loaded, "alike": grade.alike,
-                "exercises": [_exercise(grade, name, course) for name in course.points], "written": grade.written,
-            }
-        )  # fmt: skip
+    students = [
+        {
+            "student": grade.student, "name": grade.name,
+            "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
+            "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
+            "attempts": grade.attempt[1], "points": _points(grade.points(course)),
+            "points possible": _points(course.possible),
+            "extended points": _points(grade.extended_points(course)),
+            "extended points possible": _points(course.possible_extended),
+            "remarks": [*grade.notes, *grade.remarks], "not loaded": grade.not_loaded, "alike": grade.alike,
+            "exercises": [_exercise(grade, name, course) for name in course.points], "written": grade.written,
+        }
+        for grade in grades
+    ]  # fmt: skip
     return _text({"title": course.title, "students": students})
 
 

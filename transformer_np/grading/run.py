@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..homework.magics import NeedsIPython
+from ..support.checks import refusing
 from ..support.files import held, write_atomically
 from ..support.platform import check_processes
 from .attempts import counted
@@ -90,11 +91,8 @@ class Grading:
         if not hasattr(os, "fork"):
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         tasks = [task_of(next(iter(self.rubric.points)), self.seed)]
-        try:
-            with closing(Keeper(self._stop.is_set)) as keeper:
-                tried = try_submission({}, tasks, self.limits, keeper=keeper)
-        except NotStarted as error:
-            raise ValueError(f"no submission can be tried here: {error}") from None
+        with refusing("no submission can be tried here", NotStarted), closing(Keeper(self._stop.is_set)) as keeper:
+            tried = try_submission({}, tasks, self.limits, keeper=keeper)
         if not {"bubblewrap", "system calls"} <= set(tried.layers) and not self.trust:
             raise NoWall(
                 "bubblewrap or libseccomp is not installed or not allowed here, so a submission could do anything that "

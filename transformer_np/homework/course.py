@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
@@ -127,10 +127,8 @@ def exercises_of(folder=".", limit=None):
     """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
     folder is in use already. limit: a TimeLimit for each file of the teacher's"""
     path = Path(folder) / FILE
-    if own_folder() or not path.exists():
-        yield
-        return
-    with exercises_in(folder_in(path), limit):
+    unneeded = own_folder() or not path.exists()
+    with nullcontext() if unneeded else exercises_in(folder_in(path), limit):
         yield
 
 
@@ -219,15 +217,9 @@ class _Settings:
             if name not in names:
                 self.fail("extended", f"{name} is extended, but {name} is not in exercises")
         points, for_lecture = self._points(names, extended)
-        plain = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
-        course = Course(
-            points,
-            extended=frozenset(extended),
-            deadline=shown_as,
-            for_lecture=for_lecture,
-            late=Deadline(due, **late) if due else None,
-            **plain,
-        )
+        given = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
+        given |= {"deadline": shown_as, "late": Deadline(due, **late) if due else None, "for_lecture": for_lecture}
+        course = Course(points, extended=frozenset(extended), **given)
         if not course.possible:
             what = "no exercise of the core gives points" if course.has_extended else "no exercise gives points"
             self.fail("points", what)

@@ -10,6 +10,11 @@ from types import FunctionType, ModuleType, SimpleNamespace
 import numpy as np
 
 
+def _returning(value):
+    """A method that returns this value, whatever it is given."""
+    return lambda *_: value
+
+
 class Nothing:
     """Any value: it can be called, indexed and computed with, and does nothing; a progress bar goes through what it is
     given. results: of the next loop over it
@@ -30,39 +35,15 @@ class Nothing:
     def __iter__(self):
         return iter(self._results)
 
-    def __getitem__(self, key):
+    def _itself(self, *_):
         return self
 
-    def __setitem__(self, key, value):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def __str__(self):
-        return ""
-
-    def __float__(self):
-        return 0.0
-
-    def __format__(self, how):
-        return ""
-
-    def __int__(self):
-        return 0
-
-    def _computed(self, *_):
-        return self
-
-    def _compared(self, _):
-        return False
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _computed
-    __neg__ = __pow__ = __floordiv__ = __mod__ = __round__ = _computed
-    __lt__ = __le__ = __gt__ = __ge__ = _compared
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _itself
+    __neg__ = __pow__ = __floordiv__ = __mod__ = __round__ = __getitem__ = __enter__ = _itself
+    __lt__ = __le__ = __gt__ = __ge__ = _returning(False)
+    __setitem__ = __exit__ = _returning(None)
+    __str__ = __format__ = _returning("")
+    __float__, __int__ = _returning(0.0), _returning(0)
 
 
 class Output(list):
@@ -145,13 +126,10 @@ class Absent:
             return args[0]
         raise ModuleNotFoundError(self._error)
 
-    def __getitem__(self, key):
+    def __getitem__(self, _):
         return self
 
-    def __or__(self, other):
-        return self
-
-    __ror__ = __or__
+    __or__ = __ror__ = __getitem__
 
     def __str__(self):
         return self._error

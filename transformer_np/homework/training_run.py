@@ -113,18 +113,9 @@ def _prepare(dropout, steps):
     from ..training import Trainer
 
     task = TranslationTask()
-    options = TranslationOptions(
-        steps=steps,
-        batch_size=32,
-        layers=1,
-        heads=4,
-        d_model=32,
-        d_ff=64,
-        dropout=dropout,
-        lr=5e-3,  # small, because rounding grows with it: with 0.02, 1e-10 becomes 10 % after 100 steps
-        warmup=60,
-        seed=0,
-    )
+    small = {"layers": 1, "heads": 4, "d_model": 32, "d_ff": 64, "dropout": dropout}
+    lr = 5e-3  # small, because rounding grows with it: with 0.02, 1e-10 becomes 10 % after 100 steps
+    options = TranslationOptions(steps=steps, batch_size=32, lr=lr, warmup=60, seed=0, **small)
     pairs = task.load(options)
     setup = task.setup(options, pairs, task.train_tokenizers(options, pairs))
     model = setup.model.astype("float64")

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_choice, check_heads, check_kind, check_number, floating_dtype, short
+from ..support.checks import check_at_least, check_choice, check_heads, check_kind, check_typed, floating_dtype
 from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -45,7 +45,9 @@ class ModelConfig:
             kinds = get_args(field.type) or (field.type,)
             if value is None and NoneType in kinds:
                 continue
-            _check(field.name, value, kinds[0])
+            least = 0 if field.name in MAY_BE_ZERO else 1
+            interval = "[0, 1)" if field.name == "dropout" else "[0, ∞)"
+            check_typed(field.name, value, kinds[0], least, interval)
             if isinstance(value, np.generic):
                 self._set(**{field.name: value.item()})
         if hasattr(self, "num_heads") and getattr(self, "d_head", None) is None:
@@ -87,19 +89,6 @@ class ModelConfig:
         for name in names:
             if getattr(self, name) >= getattr(self, size):
                 raise ValueError(f"{name} is {getattr(self, name)}, not in {size} = {getattr(self, size)}")
-
-
-def _check(name, value, kind):
-    """Check the type of a field's value, and its range where it is a number."""
-    if kind is int:
-        check_at_least(name, value, 0 if name in MAY_BE_ZERO else 1)
-    elif name == "dropout":
-        check_number(name, value, "[0, 1)")
-    elif kind is float:
-        check_number(name, value, "[0, ∞)")
-    elif not isinstance(value, (bool, np.bool_) if kind is bool else kind):
-        expected = {bool: "True or False", str: "a string"}.get(kind, f"a {kind.__name__}")
-        raise TypeError(f"{name} must be {expected}, got {short(value)}")
 
 
 SMALL = 1 << 21  # parameters

@@ -11,6 +11,10 @@ from .sizes import PAD
 from .style import HEAD_COLOURS, light_grid
 
 PARTS = ("embedding", "attention", "feed-forward", "norm", "output")
+_SIGNS = {  # the first pattern in the name of a parameter says its part
+    "attention": "attention", r"feed_forward|^[wb]\d$": "feed-forward", "norm": "norm",
+    "embedding|position|segment": "embedding",
+}  # fmt: skip
 MARKERS = dict(zip(PARTS, "*os^D", strict=True))
 
 
@@ -49,15 +53,7 @@ def _place(name):
         layer, rest = f"{stack} {int(numbered[2]) + 1}", name[numbered.end() :]
     else:
         layer, rest = name.split(".")[0].replace("_", " "), name
-    if "attention" in rest:
-        return layer, "attention"
-    if "feed_forward" in rest or re.match(r"[wb]\d$", rest):
-        return layer, "feed-forward"
-    if "norm" in rest:
-        return layer, "norm"
-    if re.search("embedding|position|segment", rest):
-        return layer, "embedding"
-    return layer, "output"
+    return layer, next((part for sign, part in _SIGNS.items() if re.search(sign, rest)), "output")
 
 
 @styled

@@ -143,6 +143,18 @@ def check_flag(name, value):
         raise TypeError(f"{name} must be True or False, got {short(value)}")
 
 
+def check_typed(name, value, kind, least, interval):
+    """Check a value by its annotation: int, at least `least`; float, in the interval; bool, str or another class."""
+    if kind is int:
+        check_at_least(name, value, least)
+    elif kind is float:
+        check_number(name, value, interval)
+    elif kind is bool:
+        check_flag(name, value)
+    elif not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {'string' if kind is str else kind.__name__}, got {short(value)}")
+
+
 def as_rng(rng):
     """The Generator of an argument `rng`: the Generator itself, or a new one from a seed; None draws the seed."""
     try:

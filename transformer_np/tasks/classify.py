@@ -12,6 +12,7 @@ from ..models.bert import POOLERS
 from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
+from ..support.checks import refusing
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
 from . import options as flag
@@ -316,10 +317,8 @@ def _take_over(model, checkpoint):
     """Load the weights of a checkpoint, except the masked-language-model head, which the model lacks."""
     pretrained, _ = load_model(checkpoint)
     state = {name: values for name, values in pretrained.state_dict().items() if not name.startswith("mlm_head.")}
-    try:
+    with refusing(f"{checkpoint} does not fit the model"):
         model.load_state_dict(state, strict=False)
-    except ValueError as error:
-        raise ValueError(f"{checkpoint} does not fit the model: {error}") from None
 
 
 def _are_pairs(split):

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import get_args
 
 from ..data.bpe import FIRST_MERGE
-from ..support.checks import check_at_least, check_choice, check_flag, check_number, short
+from ..support.checks import check_choice, check_typed
 from ..training import Muon, cosine_schedule, in_blocks
 
 CHAR_OR_BPE = ("char", "bpe")
@@ -94,22 +94,13 @@ class TaskOptions:
                 continue
             if isinstance(value, os.PathLike) and kinds[0] is str:
                 object.__setattr__(self, f.name, os.fspath(value))
-            _check(f.name, getattr(self, f.name), kinds[0], f.metadata)
+            value, accepted = getattr(self, f.name), f.metadata
+            if accepted["choices"]:
+                check_choice(f.name, value, accepted["choices"])
+            else:
+                check_typed(f.name, value, kinds[0], accepted["least"], accepted["interval"])
         if hasattr(self, "min_lr") and self.min_lr > self.lr:
             raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
-
-
-def _check(name, value, kind, accepted):
-    if kind is int:
-        check_at_least(name, value, accepted["least"])
-    elif kind is float:
-        check_number(name, value, accepted["interval"])
-    elif kind is bool:
-        check_flag(name, value)
-    elif accepted["choices"]:
-        check_choice(name, value, accepted["choices"])
-    elif not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {short(value)}")
 
 
 def sizes(options, *layers):

@@ -13,7 +13,7 @@ from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
 from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids
-from ..support.checks import check_at_least, short
+from ..support.checks import check_at_least, refusing, short
 from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
@@ -340,11 +340,9 @@ def _span_batches(split, tokenizer, options, batch_size):
     """As _pair_batches, for a text with removed spans."""
     parts = []
     for what, part, size in (("training", split.train, batch_size), ("validation", split.validation, 32)):
-        try:
+        with refusing(f"the {what} part of the text"):
             ids = tokenizer.encode(part)
             parts.append(data.SpanBatches(ids, tokenizer.sentinels, options.block_size, size, options.seed))
-        except ValueError as error:
-            raise ValueError(f"the {what} part of the text: {error}") from None
     train, held_out = parts
     return train, held_out, f"{len(train.ids):,} tokens to learn from, {len(held_out.ids):,} for validation"
 

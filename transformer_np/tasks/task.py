@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..module import Module
-from ..support.checks import check_at_least, check_choice, check_number
+from ..support.checks import check_at_least, check_choice, check_number, refusing
 from ..training import Trainer
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
@@ -72,10 +72,8 @@ class Run:
 
 def vocabulary(what, train, texts, **how):
     """The tokenizer that `train` learns from texts. what: "the text gives", for the ValueError if they give none"""
-    try:
+    with refusing(f"{what} no vocabulary"):
         return train(texts, **how)
-    except ValueError as error:
-        raise ValueError(f"{what} no vocabulary: {error}") from None
 
 
 class Task:
@@ -249,7 +247,7 @@ class Task:
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
-        try:
+        with refusing(f"{Path(folder) / runs.DESCRIPTION} is damaged", (TypeError, ValueError)):
             older = {"optimizer": "adamw"} if any(f.name == "optimizer" for f in fields(self.Options)) else {}
             options = self.Options(**{**older, **description.get("options")})  # an older run names no optimizer
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
@@ -258,8 +256,6 @@ class Task:
             check_at_least("the step of constant_lr", step, 0)
             check_number("constant_lr", rate, "(0, ∞)")
             self.check_stored(options)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
         return description, options, tokenizers
 
     def check_stored(self, options):

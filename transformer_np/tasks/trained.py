@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data import PAD, Seen, pad_batch
+from ..support.checks import refusing
 from . import runs
 
 
@@ -51,10 +52,8 @@ class Trained:
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
         description, options, tokenizers = cls.task().read(folder)
         model = runs.load_run_model(folder, tokenizers)
-        try:
+        with refusing(f"{Path(folder) / runs.DESCRIPTION} is damaged"):
             return cls._known(model, tokenizers, options, description)
-        except ValueError as error:
-            raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
 
     def evaluate(self, path):
         """What the model makes of a file of the form that its task trains on  ->  {name: number}, such as the loss in

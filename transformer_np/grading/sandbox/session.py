@@ -15,6 +15,7 @@ from types import FunctionType
 from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
 from ...homework.loading import MOST_TRIED, Definition
+from ...support.checks import refusing
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, NotStarted
 from .package import PACKAGE, package_for
@@ -44,11 +45,9 @@ class Task:
         self.exercise, self.trials = exercise, trials
         self.name = exercise.name
         inputs = [(case.arguments, case.options) for case in trials.cases]
-        try:
+        with refusing(f"{self.name}: the inputs of the exercise cannot be sent", Exception):
             self.inputs, needed = _pickled(inputs)
             self._call, of_call = _pickled((exercise.drive, exercise.parts, _signatures(exercise)))
-        except Exception as error:
-            raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
         self._needed = needed | of_call
 
