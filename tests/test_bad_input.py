@@ -8,16 +8,7 @@ from transformer_np import functional as F
 from transformer_np.data import pad_batch
 from transformer_np.decoding import DecoderCache, beam_search, generate, greedy_decode, greedy_steps
 from transformer_np.inspection.interpretation import attention_rollout
-from transformer_np.layers import (
-    Embedding,
-    FeedForward,
-    LearnedPositionalEmbedding,
-    Linear,
-    MultiHeadAttention,
-    PositionalEncoding,
-    TiedLinear,
-    UnscaledAttention,
-)
+from transformer_np.layers import Embedding, FeedForward, Linear, MultiHeadAttention, TiedLinear, UnscaledAttention
 from transformer_np.layers.blocks import AddNorm
 from transformer_np.masks import additive, causal_mask, padding_mask
 from transformer_np.models import Transformer, TransformerConfig
@@ -134,7 +125,7 @@ LAYERS = [
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
-        for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
+        for make in (lambda: layers.PositionalEncoding(8, 4), lambda: layers.LearnedPositionalEmbedding(4, 8))
         for error, message, args in [
             (ValueError, "the sequence is 5 tokens long, more than max_len = 4", (X, 2)),
             (ValueError, "the sequence is 6 tokens long, more than max_len = 4", (a(1, 6, 8, dtype="float32"),)),

@@ -17,21 +17,11 @@ import numpy as np
 import pytest
 from shared import A_STEP_IS_DONE, fails, flags_of, made, stderr_until
 
-from transformer_np import cli
+from transformer_np import cli, models
 from transformer_np.data import read_text, read_vectors, write_vectors
 from transformer_np.decoding import beam_search, generate, greedy_decode, sampling_distribution
 from transformer_np.layers import Embedding
-from transformer_np.models import (
-    GPT,
-    T5,
-    BertConfig,
-    GPTConfig,
-    LlamaConfig,
-    T5Config,
-    TransformerConfig,
-    TransformerXLConfig,
-    Word2VecConfig,
-)
+from transformer_np.models import GPT, T5, BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig
 from transformer_np.models.base import fitting
 from transformer_np.module import Parameter
 from transformer_np.pretrained import load_pretrained
@@ -131,7 +121,8 @@ LARGE = 2_000_000
 TOO_LARGE = [
     GPTConfig(9, num_layers=LARGE), GPTConfig(10**13), GPTConfig(9, max_len=10**13), LlamaConfig(9, d_ff=10**12),
     BertConfig(9, num_layers=10**15), T5Config(9, d_model=10**7), TransformerConfig(9, 9, num_decoder_layers=10**18),
-    TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5), Word2VecConfig(10**12),
+    models.TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5),
+    models.Word2VecConfig(10**12),
 ]  # fmt: skip
 
 
@@ -150,8 +141,8 @@ def test_a_model_that_cannot_fit_is_refused_before_it_is_made(config, monkeypatc
         BertConfig(900, max_len=64, d_model=64, num_heads=4, num_layers=3, d_ff=200),
         T5Config(900, d_model=64, num_heads=4, d_head=8, d_ff=200),
         TransformerConfig(900, 800, d_model=64, num_heads=4, d_ff=200),
-        TransformerXLConfig(900, d_model=64, num_heads=4, num_layers=3, d_ff=200, mem_len=5),
-        Word2VecConfig(900, d_model=64),
+        models.TransformerXLConfig(900, d_model=64, num_heads=4, num_layers=3, d_ff=200, mem_len=5),
+        models.Word2VecConfig(900, d_model=64),
     ],
 )
 def test_what_a_model_needs_at_least(config, monkeypatch):

@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 from shared import made
 
-from transformer_np import cli
+from transformer_np import cli, models
 from transformer_np.bench.accounting import SCORES, measure, parts, table
-from transformer_np.models import (
-    BertConfig,
-    GPTConfig,
-    LlamaConfig,
-    T5Config,
-    TransformerConfig,
-    TransformerXLConfig,
-    Word2VecConfig,
-)
+from transformer_np.models import BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig, Word2VecConfig
 
 CONFIGS = {
     "gpt": GPTConfig(23, 40, 12, 3, 2),
@@ -30,7 +22,7 @@ CONFIGS = {
     "token classifier": BertConfig(23, 40, 12, 3, 2, 20, token_classes=3, mlm_head=False, pooler=False),
     "transformer": TransformerConfig(23, 25, 12, 3, 2, 1, 20),
     "t5": T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu"),
-    "xl": TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20),
+    "xl": models.TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20),
 }
 
 

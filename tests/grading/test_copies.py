@@ -6,16 +6,8 @@ import pytest
 from test_grade import BACKWARD, PATIENT, SOFTMAX, hand_in, rows_of
 
 from transformer_np.functional import core
-from transformer_np.grading.copies import (
-    LIBRARY,
-    alike,
-    answers_in,
-    matrix,
-    published,
-    same_files,
-    side_by_side,
-    with_whom,
-)
+from transformer_np.grading import copies
+from transformer_np.grading.copies import LIBRARY, alike, answers_in, matrix, published, side_by_side, with_whom
 from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import parse_course
@@ -165,6 +157,6 @@ def test_who_has_the_same_file_is_told_in_the_same_order_again():
     """Texts have another hash in every process: no order may come from a set of them."""
     others = {f"s{number}": [{"homework.py": str(number)}] for number in range(8)}
     mine = {f"{number}.py": str(number) for number in range(8)}
-    assert same_files({"ada": [mine], **others})["ada"] == (
+    assert copies.same_files({"ada": [mine], **others})["ada"] == (
         "the same file as s0 (homework.py), s1 (homework.py), s2 (homework.py) and 5 more"
     )

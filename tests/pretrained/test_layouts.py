@@ -22,22 +22,12 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 from shared import assert_same, peak_of
 
+from transformer_np import models
 from transformer_np.decoding import generate, greedy_decode
 from transformer_np.inspection.samples import randomised
 from transformer_np.layers import initial
 from transformer_np.layers.initial import blank
-from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Llama,
-    LlamaConfig,
-    T5Config,
-    Transformer,
-    TransformerConfig,
-)
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config, Transformer
 from transformer_np.models.layouts import bert, gpt2, llama, t5
 from transformer_np.models.layouts import folder as folder_module
 from transformer_np.pretrained import load_any, save_pretrained
@@ -505,7 +495,7 @@ def test_the_tokenizer_goes_along(folder_of, tmp_path):
 
 
 def test_other_models_are_not_written(tmp_path):
-    model = Transformer(TransformerConfig(5, 5, 4, 2, 1, 1, 6))
+    model = Transformer(models.TransformerConfig(5, 5, 4, 2, 1, 1, 6))
     with pytest.raises(TypeError, match="must be one of Bert, GPT, Llama, T5, got Transformer"):
         save_pretrained(model, tmp_path)
 
