@@ -196,9 +196,8 @@ def test_every_epoch_has_every_text_with_other_holes():
     batches = data.MaskedBatches(texts, 4, V, seed=5)
     found = [batches.batch(step) for step in range(4)]
     whole = [np.where(b.targets == IGNORED, b.ids, b.targets) for b in found]
-    texts_of = [
-        {tuple(row): tuple(t) for row, t in zip(w, b.targets, strict=True)} for w, b in zip(whole, found, strict=True)
-    ]
+    pairs = (zip(map(tuple, w), map(tuple, b.targets), strict=True) for w, b in zip(whole, found, strict=True))
+    texts_of = list(map(dict, pairs))  # {a text: its holes}, of every batch
     assert {*texts_of[0], *texts_of[1]} == {tuple(map(int, text)) for text in texts}  # an epoch has every text
     first, second = {**texts_of[0], **texts_of[1]}, {**texts_of[2], **texts_of[3]}
     assert sum(first[text] != second[text] for text in first) >= 6

@@ -196,8 +196,6 @@ def test_a_text_that_is_just_long_enough():
     assert len({tuple(text) for text in texts_of(batches.batch(0))}) == 1
     with pytest.raises(ValueError, match="the text has 20 tokens, a block 21: pass a longer text"):
         batches_of(length=20)
-    with pytest.raises(ValueError, match="step must be at least 0"):
-        batches.batch(-1)
     with pytest.raises(ValueError, match="4 spans need 5 sentinels, got 4"):
         batches_of(block_size=80)
 
