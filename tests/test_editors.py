@@ -64,9 +64,7 @@ def test_the_signature(code, signature):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("code", "documented"), [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)]
-)
+@pytest.mark.parametrize("code, documented", [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)])
 def test_hover_shows_the_docstring(code, documented):
     line = FIRST.count("\n") + 1
     (found,) = script(code).help(line, len(code))

@@ -87,9 +87,7 @@ def test_the_command(capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "data"), [("translate", "pairs"), ("classify", "data"), ("xl", "text"), ("mlm", "text")]
-)
+@pytest.mark.parametrize("kind, data", [("translate", "pairs"), ("classify", "data"), ("xl", "text"), ("mlm", "text")])
 def test_the_command_with_a_run(kind, data, tmp_path, capsys):
     (tmp_path / "file").write_text("".join(f"number {i % 5}\tthe word {i % 7}\n" for i in range(600)), encoding="utf-8")
     command = ["train", kind, "--steps", "1", "--workers", "1", "-q", f"--{data}", str(tmp_path / "file")]
