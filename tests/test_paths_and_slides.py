@@ -66,9 +66,8 @@ def test_a_path_fits_its_time_and_follows_the_lecture(name):
     assert all(0.8 * SESSION_MINUTES < minutes <= SESSION_MINUTES for minutes in spent.values())
     parts = paths.LECTURE if name == "lecture" else [part for session in paths.LAB for part in session]
     order = [number for number, _ in parts]
-    assert (
-        order.index("02") < order.index("01") < order.index("05")
-    )  # attention (§4) before positions (§6) and masks (§9)
+    # attention (§4) before positions (§6) and masks (§9)
+    assert order.index("02") < order.index("01") < order.index("05")
 
 
 @pytest.mark.notebooks
@@ -194,10 +193,8 @@ def test_every_slide_fits_the_screen(browser, text, tmp_path):
         if cell.cell_type == "code":
             cell.outputs = outputs[cell.source]
     page, _ = nbconvert.SlidesExporter().from_notebook_node(notebook)
-    page = re.sub(r"<script[^>]*src=.*?</script>|<link[^>]*>", "", page, flags=re.DOTALL).replace(
-        "</head>", REVEAL + "</head>"
-    )
-    (tmp_path / "slides.html").write_text(page, encoding="utf-8")
+    page = re.sub(r"<script[^>]*src=.*?</script>|<link[^>]*>", "", page, flags=re.DOTALL)
+    (tmp_path / "slides.html").write_text(page.replace("</head>", REVEAL + "</head>"), encoding="utf-8")
     resize(browser, 1280, 860)
     browser.get((tmp_path / "slides.html").as_uri())
     tall = browser.execute_async_script(MEASURE)
