@@ -10,11 +10,10 @@ from transformer_np import cli, models
 from transformer_np.bench.accounting import SCORES, measure, parts, table
 from transformer_np.models import BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig, Word2VecConfig
 
+PLAIN = {"activation": "relu", "bias": False, "tie_embeddings": False}
 CONFIGS = {
     "gpt": GPTConfig(23, 40, 12, 3, 2),
-    "relu, without biases, untied": GPTConfig(
-        23, 40, 12, 3, 2, 20, activation="relu", bias=False, tie_embeddings=False
-    ),
+    "relu, without biases, untied": GPTConfig(23, 40, 12, 3, 2, 20, **PLAIN),
     "shared keys": GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2),
     "llama": LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True),
     "bert": BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False),

@@ -122,8 +122,9 @@ def test_held_out_sentences_are_tested():
         split = split_pairs(pairs, seed=seed, held_out=["keep me", "not there"])
         assert ("Keep me", "a") in split.test and ("keep ME", "b") in split.test
         assert len(split.test) == 5 + 2 and len(split.validation) == 5
-    with pytest.raises(TypeError, match="held_out"):
-        split_pairs(pairs, held_out="keep me")
+    for wrong in ("keep me", [3]):
+        with pytest.raises(TypeError, match="held_out must be a list of sentences"):
+            split_pairs(pairs, held_out=wrong)
 
 
 def test_three_sentences_are_enough_and_two_are_not():

@@ -324,7 +324,7 @@ def test_a_picture_is_saved(page, browser, tmp_path):
     for css, name, begins in (("#save-svg", "svg", b"<svg"), ("#save-png", "png", b"\x89PNG")):
         page.click(css)
         file = Path(tmp_path / f"transformer-weights.{name}")
-        wait_until(file.exists)
+        wait_until(lambda file=file: file.exists() and file.stat().st_size)
         assert file.read_bytes().startswith(begins)
     words = file.with_suffix(".svg").read_text("utf-8")
     assert "rows: query, columns: key" in words and "&lt;" in words

@@ -307,9 +307,8 @@ def test_report_says_what_is_not_as_expected(rows):
     text = format_examples([rows[1], wrong])
     assert "erratum !" in text
     assert text.endswith("Not as expected\n───────────────\n  2  expected: reproduced; the sky is green")
-    assert lecture.summary([rows[1], wrong]) == (
-        "2 worked examples: 1 reproduced, 0 truncated in print, 1 erratum; NOT as expected: 2"
-    )
+    told = "2 worked examples: 1 reproduced, 0 truncated in print, 1 erratum; NOT as expected: 2"
+    assert lecture.summary([rows[1], wrong]) == told
 
 
 def test_summary(rows):
