@@ -41,8 +41,8 @@ def fails(capsys, *args, code=2):
 
 
 def stdin(monkeypatch, data):
-    """These bytes are what commands read where they get no text."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    """These bytes are what commands read where they get no text, whatever encoding Python takes them for."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
 
 
 def wait_until(condition, seconds=300):

@@ -8,16 +8,7 @@ from transformer_np import functional as F
 from transformer_np.data import pad_batch
 from transformer_np.decoding import DecoderCache, beam_search, generate, greedy_decode, greedy_steps
 from transformer_np.inspection.interpretation import attention_rollout
-from transformer_np.layers import (
-    Embedding,
-    FeedForward,
-    LearnedPositionalEmbedding,
-    Linear,
-    MultiHeadAttention,
-    PositionalEncoding,
-    TiedLinear,
-    UnscaledAttention,
-)
+from transformer_np.layers import Embedding, FeedForward, Linear, MultiHeadAttention, TiedLinear, UnscaledAttention
 from transformer_np.layers.blocks import AddNorm
 from transformer_np.masks import additive, causal_mask, padding_mask
 from transformer_np.models import Transformer, TransformerConfig
@@ -134,7 +125,7 @@ LAYERS = [
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
-        for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
+        for make in (lambda: layers.PositionalEncoding(8, 4), lambda: layers.LearnedPositionalEmbedding(4, 8))
         for error, message, args in [
             (ValueError, "the sequence is 5 tokens long, more than max_len = 4", (X, 2)),
             (ValueError, "the sequence is 6 tokens long, more than max_len = 4", (a(1, 6, 8, dtype="float32"),)),
@@ -156,9 +147,7 @@ def test_parameters():
     layer = Linear(2, 3, rng=0)
     before = layer.state_dict()
     refused(TypeError, "a Parameter holds floats, got int64", lambda: Parameter(np.ones(3, int)))
-    refused(
-        ValueError, r"a parameter of shape \(3,\) cannot take values of shape \(2,\)", lambda: setattr(layer, "b", a(2))
-    )
+    refused(ValueError, r"shape \(3,\) cannot take values of shape \(2,\)", lambda: setattr(layer, "b", a(2)))
     refused(ValueError, "cannot take values of shape", lambda: setattr(layer.w, "grad", a(2, 1)))
     refused(TypeError, "a parameter holds floats, got None", lambda: setattr(layer, "b", None))
     refused(TypeError, "dtype must be a floating type, got int32", lambda: layer.astype(np.int32))
@@ -269,12 +258,8 @@ def test_the_config_of_another_model():
     refused(TypeError, "config must be a GPTConfig, got TransformerConfig", lambda: models.GPT(TransformerConfig(5, 5)))
     refused(TypeError, r"parameters must be a list of Parameter.*\(\); got Linear", lambda: training.Adam(Linear(2, 3)))
     refused(TypeError, r"parameters\[1\] must be a Parameter", lambda: training.Adam([Parameter(a(3)), a(3)]))
-    refused(
-        ValueError, "heads of 1: rotary positions turn pairs", lambda: models.LlamaConfig(9, d_model=4, num_heads=4)
-    )
-    refused(
-        ValueError, "heads of 3: rotary positions turn pairs", lambda: models.LlamaConfig(9, d_model=6, num_heads=2)
-    )
+    refused(ValueError, "heads of 1: rotary positions", lambda: models.LlamaConfig(9, d_model=4, num_heads=4))
+    refused(ValueError, "heads of 3: rotary positions", lambda: models.LlamaConfig(9, d_model=6, num_heads=2))
 
 
 @pytest.mark.parametrize("dtype", [int, "int32", bool, "complex64", None])
@@ -291,12 +276,10 @@ def test_tables_are_floats(dtype):
 
 @pytest.mark.parametrize("scale", [None, "2", float("nan"), True])
 def test_the_scale_of_an_input(scale):
-    for make in (
-        lambda: InputEmbedding(Embedding(5, 4), 0.0, 0, scale=scale),
-        lambda: TiedLinear(Embedding(5, 4), scale),
-    ):
-        with pytest.raises((TypeError, ValueError), match="scale must be"):
-            make()
+    with pytest.raises((TypeError, ValueError), match="scale must be"):
+        InputEmbedding(Embedding(5, 4), 0.0, 0, scale=scale)
+    with pytest.raises((TypeError, ValueError), match="scale must be"):
+        TiedLinear(Embedding(5, 4), scale)
 
 
 def test_buckets_are_named():
@@ -334,7 +317,5 @@ MASKED_IDS = MASKED.astype(int)
 )
 def test_a_masked_array(name, call):
     """Its operators leave entries out. Nothing here does, so the hidden entries would count."""
-    with pytest.raises(
-        TypeError, match=rf"{name} must be a plain array of .*, got a MaskedArray: pass np.asarray of it"
-    ):
+    with pytest.raises(TypeError, match=rf"{name} must be a plain array of .*, got a MaskedArray: pass np.asarray"):
         call()

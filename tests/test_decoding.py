@@ -98,8 +98,7 @@ def test_the_models_of_these_tests_have_something_to_say(speaker):
     """Otherwise the tests below could not fail."""
     outputs = [greedy_decode(speaker(seed), SRC, 9) for seed in SEEDS]
     lengths = [len(ids) for rows in outputs for ids in rows]
-    assert 9 in lengths
-    assert len({n for n in lengths if n < 9}) >= 3
+    assert 9 in lengths and len({n for n in lengths if n < 9}) >= 3
     assert sum(len(set(ids)) > 1 for rows in outputs for ids in rows) >= 6
     assert any(len({len(ids) for ids in rows}) == 3 for rows in outputs)  # the rows of a batch end apart
 
@@ -116,8 +115,7 @@ def test_greedy(speaker, seed, max_len):
     expected_ids, expected = zip(*(plain_greedy(model, src, max_len) for src in SRC), strict=True)
     for use_cache in (True, False):
         outputs, log_probs = greedy_decode(model, SRC, max_len, use_cache, return_log_probs=True)
-        assert outputs == list(expected_ids)
-        assert log_probs == pytest.approx(expected, rel=1e-10)
+        assert outputs == list(expected_ids) and log_probs == pytest.approx(expected, rel=1e-10)
         assert all(type(token) is int for ids in outputs for token in ids)
 
 
@@ -214,9 +212,10 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty, seed):
         assert_same_hypotheses(hypotheses, expected)
 
 
-@pytest.mark.parametrize(
-    ("seed", "beam_size"), few_of(product(SEEDS, (2, 3, 5)), [*product(SEEDS, (3,)), (0, 2), (1, 5), (4, 5)])
-)
+SEEDS_AND_SIZES = few_of(product(SEEDS, (2, 3, 5)), [*product(SEEDS, (3,)), (0, 2), (1, 5), (4, 5)])
+
+
+@pytest.mark.parametrize(("seed", "beam_size"), SEEDS_AND_SIZES)
 def test_beam_search(speaker, seed, beam_size):
     model = speaker(seed)
     found = beam_search(model, SRC, beam_size, 5, 0.6, return_hypotheses=True)

@@ -64,9 +64,7 @@ def test_the_signature(code, signature):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("code", "documented"), [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)]
-)
+@pytest.mark.parametrize("code, documented", [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)])
 def test_hover_shows_the_docstring(code, documented):
     line = FIRST.count("\n") + 1
     (found,) = script(code).help(line, len(code))
@@ -108,12 +106,8 @@ WRONG = {  # what an editor should underline
 
 @pytest.mark.release
 def test_pyright_has_no_false_errors_and_knows_the_types(tmp_path):
-    blocks = {
-        Path(page).stem.replace("-", "_"): re.findall(
-            r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-        )
-        for page in PAGES
-    }
+    code = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    blocks = {Path(page).stem.replace("-", "_"): code.findall((ROOT / page).read_text("utf-8")) for page in PAGES}
     assert all(blocks.values())
     files = {name: "import numpy as np\n" + "\n".join(codes) for name, codes in blocks.items()}
     files["types"] = FIRST + MODEL + "".join(f"reveal_type({code})\n" for code in TYPES)

@@ -26,9 +26,7 @@ OPTIONS = [type(task).Options if not isinstance(task, type) else task.Options fo
 X = np.ones((2, 3))
 IDS = np.array([[1, 2], [3, 0]])
 MODEL = models.GPT(models.GPTConfig(7, max_len=5, d_model=4, num_heads=2, num_layers=1))
-PAIR = models.Transformer(
-    models.TransformerConfig(7, 7, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5)
-)
+PAIR = models.Transformer(models.TransformerConfig(7, 7, 4, 2, 1, 1, 5))
 SENTENCES = [(f"source {i}", "target") for i in range(40)]
 GIVEN = {
     **EXAMPLES,
@@ -57,11 +55,7 @@ OF = {
     "validation_batches": {"ids": np.arange(30)},
     "MaskedBatches": {"texts": [[4, 5], [6, 7]]},
     "mask_tokens": {"ids": IDS + 3},
-    "Trainer": {
-        "model": MODEL,
-        "optimizer": training.SGD([Parameter(np.ones(3))]),
-        "objective": training.NextToken(MODEL),
-    },
+    "Trainer": {"model": MODEL, "optimizer": training.SGD(GIVEN["parameters"]), "objective": training.NextToken(MODEL)},
 }
 EXAMPLE = {"betas": lambda bad: [(bad, 0.9), (0.9, bad), bad]}  # where the number is inside another value
 
@@ -168,8 +162,7 @@ def test_every_whole_number(name, argument):
             with pytest.raises(error) as caught:
                 call(name, thing, argument, bad)
             message = str(caught.value)
-            assert argument in message, (bad, message)
-            assert len(message) < 200 and "\n" not in message
+            assert argument in message and len(message) < 200 and "\n" not in message, (bad, message)
 
 
 @pytest.mark.parametrize(("name", "argument"), [key for key, (_, kind, _) in ARGUMENTS.items() if kind is bool])

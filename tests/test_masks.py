@@ -10,8 +10,7 @@ from transformer_np.masks import additive, causal_mask, padding_mask, window_mas
 def test_causal(T, S):
     mask = causal_mask(T, S)
     S = S or T
-    assert mask.dtype == bool
-    assert mask.shape == (T, S)
+    assert mask.dtype == bool and mask.shape == (T, S)
     for t, s in np.ndindex(T, S):
         assert mask[t, s] == (s > t + (S - T))
     assert not mask[-1].any()  # the last query sees every key
@@ -30,8 +29,7 @@ def test_window(T, S, window):
 def test_padding():
     ids = np.array([[5, 0, 7], [9, 9, 0]])
     mask = padding_mask(ids, 0)
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask.dtype == bool
+    assert mask.shape == (2, 1, 1, 3) and mask.dtype == bool
     assert mask[:, 0, 0].tolist() == [[False, True, False], [False, False, True]]
     assert padding_mask(ids, 9)[:, 0, 0].tolist() == [[False, False, False], [True, True, False]]
     assert np.array_equal(padding_mask(ids.tolist(), 0), mask)

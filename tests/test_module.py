@@ -43,10 +43,8 @@ def test_assignment_fills_the_array_that_is_there():
     assert grad.shape == parameter.shape == (3,) and grad.dtype == parameter.dtype == np.float32
     parameter.data, parameter.grad = [1.0, 2.0, 3.0], np.ones(3)
     parameter.grad += 1
-    assert parameter.data is data
-    assert parameter.grad is grad
-    assert data.tolist() == [1, 2, 3]
-    assert grad.tolist() == [2, 2, 2]
+    assert parameter.data is data and parameter.grad is grad
+    assert data.tolist() == [1, 2, 3] and grad.tolist() == [2, 2, 2]
     parameter.grad = None
     assert grad.tolist() == [0, 0, 0]
 
@@ -91,8 +89,7 @@ def test_evaluating_restores_each_module_on_its_own():
     net.norm.eval()
     with net.evaluating():
         pass
-    assert net.stack[0].training
-    assert not net.norm.training
+    assert net.stack[0].training and not net.norm.training
 
 
 def test_a_module_must_have_a_forward():
@@ -108,11 +105,7 @@ def test_a_module_must_have_a_forward():
 BAD_STATES = {
     "missing": (lambda state: state.pop("norm.beta"), ValueError, r"missing norm\.beta"),
     "unexpected": (lambda state: state.update(extra=np.ones(3)), ValueError, "not expected extra"),
-    "shape": (
-        lambda state: state.update({"norm.beta": np.ones(4)}),
-        ValueError,
-        r"norm\.beta must have shape \(3,\), got \(4,\)",
-    ),
+    "shape": (lambda state: state.update({"norm.beta": np.ones(4)}), ValueError, r"must have shape \(3,\), got \(4,\)"),
     "scalar": (lambda state: state.update({"norm.beta": np.array(1.0)}), ValueError, r"norm\.beta must have shape"),
     "kind": (lambda state: state.update({"norm.beta": np.ones(3, int)}), TypeError, r"norm\.beta must be floats"),
 }
@@ -132,8 +125,7 @@ def test_a_state_of_part_of_the_names():
     net = Net()
     before, beta = net.state_dict(), np.arange(3.0)
     missing, unexpected = net.load_state_dict({"norm.beta": beta, "extra": beta}, strict=False)
-    assert missing == sorted(set(NAMES) - {"norm.beta"})
-    assert unexpected == ["extra"]
+    assert missing == sorted(set(NAMES) - {"norm.beta"}) and unexpected == ["extra"]
     assert net.norm.beta.data.tolist() == [0, 1, 2]
     assert all(np.array_equal(net.state_dict()[name], before[name]) for name in missing)
 
@@ -149,8 +141,7 @@ def test_astype(rng):
     assert net.astype(np.float64) is net
     assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {np.dtype(np.float64)}
     assert all(np.array_equal(values, before[name]) for name, values in net.state_dict().items())
-    assert not any(p.grad.any() for p in net.parameters())
-    assert net.intermediates() == {}
+    assert not any(p.grad.any() for p in net.parameters()) and net.intermediates() == {}
     assert net.output.table is net.embedding.table
     assert net(np.array([[1, 2]])).dtype == np.float64
 

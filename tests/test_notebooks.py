@@ -101,11 +101,10 @@ def test_a_fresh_execution_says_the_same(text, monkeypatch):
 def test_stored_results_are_of_the_experiment_in_the_text(text):
     if not experiment.experiment_cells(text):
         return
-    stored = json.loads(text.with_name(f"{build.number(text)}_results.json").read_text(encoding="utf-8"))
-    assert stored["cells"] == experiment.fingerprint(text), (
-        f"run python notebooks/experiment.py {build.number(text)} again"
-    )
-    assert all(len(runs) >= 3 for runs in results(build.number(text)).values())
+    number = build.number(text)
+    stored = json.loads(text.with_name(f"{number}_results.json").read_text(encoding="utf-8"))
+    assert stored["cells"] == experiment.fingerprint(text), f"run python notebooks/experiment.py {number} again"
+    assert all(len(runs) >= 3 for runs in results(number).values())
 
 
 def test_a_fingerprint_changes_with_the_experiment_only(text):
@@ -183,6 +182,10 @@ def test_tidying_takes_out_what_changes_from_run_to_run(text):
     assert notebook.cells[1].outputs[1].metadata == {"image/png": {"width": 3, "height": 2}}
 
 
+LINK = "01-001: a link to {}, which a student does not have"
+ERROR = {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -193,23 +196,12 @@ def test_tidying_takes_out_what_changes_from_run_to_run(text):
         (lambda n: n.cells[1].update(execution_count=5), "01-002: its execution count is 5, not 1"),
         (lambda n: n.cells[1].update(source="open('/home/ana/x')"), "01-002: an absolute path in its source"),
         (lambda n: n.cells[0].update(source="in C:\\Users"), "01-001: an absolute path in its source"),
-        (
-            lambda n: n.cells[0].update(source="[a](../docs/a.md)"),
-            "01-001: a link to ../docs/a.md, which a student does not have",
-        ),
-        (
-            lambda n: n.cells[0].update(source='<img src="a.png">'),
-            "01-001: a link to a.png, which a student does not have",
-        ),
+        (lambda n: n.cells[0].update(source="[a](../docs/a.md)"), LINK.format("../docs/a.md")),
+        (lambda n: n.cells[0].update(source='<img src="a.png">'), LINK.format("a.png")),
         (lambda n: n.cells[1].outputs.append(_stream("/tmp/x")), "01-002: an absolute path in its output"),
         (lambda n: n.metadata.update(widgets={}), "its metadata are not those of build.py"),
         (lambda n: [c.update(outputs=[]) for c in n.cells[1:]], "no outputs"),
-        (
-            lambda n: n.cells[1].outputs.append(
-                {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []}
-            ),
-            "01-002: error: ValueError: no",
-        ),
+        (lambda n: n.cells[1].outputs.append(ERROR), "01-002: error: ValueError: no"),
     ],
 )
 def test_faults_are_found(notebook, change, message):
@@ -269,15 +261,11 @@ def test_what_may_vary_and_what_may_not(text):
     picture, other = _display(**{"image/png": "AAAA"}), _display(**{"image/png": "BBBB"})
     committed = made([_stream("1"), picture], [_stream("one")])
     assert build.output_differences(committed, made([_stream("1"), other], [_stream("another")])) == []
-    assert build.output_differences(committed, made([_stream("1"), other], [_stream("one")]), exact=True) == [
-        "01-002: another picture"
-    ]
-    assert build.output_differences(committed, made([_stream("1")], [_stream("one")])) == [
-        "01-002: its outputs were stdout, image/png, now stdout"
-    ]
-    assert build.output_differences(committed, made([_stream("1"), picture], [])) == [
-        "01-003: its outputs were stdout, now nothing"
-    ]
+    found = build.output_differences(committed, made([_stream("1"), other], [_stream("one")]), exact=True)
+    assert found == ["01-002: another picture"]
+    found = build.output_differences(committed, made([_stream("1")], []))
+    assert found[0] == "01-002: its outputs were stdout, image/png, now stdout"
+    assert found[1] == "01-003: its outputs were stdout, now nothing"
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -441,9 +429,7 @@ def test_a_slider_is_left_out_and_the_output_of_a_large_cell(text):
     notebook = build.read_text(text)
     slider = {"application/vnd.jupyter.widget-view+json": {"model_id": "5"}, "text/plain": "interactive(…)"}
     cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    cell.outputs = [
-        {"output_type": "display_data", "data": data, "metadata": {}} for data in (slider, {"text/plain": "0.5"})
-    ]
+    cell.outputs = [_display(**data) for data in (slider, {"text/plain": "0.5"})]
     tidied = next(cell for cell in build.tidy(notebook, "01").cells if cell.cell_type == "code")
     assert [output["data"] for output in tidied.outputs] == [{"text/plain": "0.5"}]
     text.write_text(SOURCE.replace("varies", "large"), encoding="utf-8")

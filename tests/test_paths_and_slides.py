@@ -11,19 +11,8 @@ from shared import call, resize
 from test_notebooks_as_used import run
 
 from transformer_np.homework import all_exercises
-from transformer_np.notebooks.paths import (
-    LAB,
-    LECTURE,
-    PATHS,
-    SESSION_MINUTES,
-    chosen,
-    exercise_minutes,
-    minutes,
-    path_notebooks,
-    reading_minutes,
-    sections,
-    stated_minutes,
-)
+from transformer_np.notebooks import paths
+from transformer_np.notebooks.paths import PATHS, SESSION_MINUTES, chosen, exercise_minutes, minutes, stated_minutes
 from transformer_np.notebooks.slides import LINES, blocks, lines, slides
 from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
 
@@ -33,7 +22,7 @@ each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
 def parts_of(name):
-    return path_notebooks(name, students_cells, EXERCISES)
+    return paths.path_notebooks(name, students_cells, EXERCISES)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -44,7 +33,7 @@ def test_minutes_count_words_code_guesses_and_exercises():
         ("markdown", "word " * 300 + "$$y_i = x^2$$\n\n**Guess.** What?\n\n**Try it.** Do.", []),
         ("code", "x = 1\n# no\n\ny = 2\n" * 5, []),
     ]
-    assert reading_minutes(cells) == pytest.approx((305 + 7) / 150 + 1 + 1)
+    assert paths.reading_minutes(cells) == pytest.approx((305 + 7) / 150 + 1 + 1)
     asked = [("markdown", "## Exercise 1 · Softmax\n\n## Exercise 2 · Count", []), ("code", 'check("softmax", f)', [])]
     assert exercise_minutes(cells, EXERCISES) == 2
     assert exercise_minutes(asked, {"softmax": types.SimpleNamespace(difficulty=3)}) == 12 + 5
@@ -75,10 +64,10 @@ def test_a_path_fits_its_time_and_follows_the_lecture(name):
         spent[part.session] = spent.get(part.session, 0) + part.minutes
     assert len(spent) == {"lecture": 1, "lab": 4}[name]
     assert all(0.8 * SESSION_MINUTES < minutes <= SESSION_MINUTES for minutes in spent.values())
-    order = [number for number, _ in (LECTURE if name == "lecture" else [part for session in LAB for part in session])]
-    assert (
-        order.index("02") < order.index("01") < order.index("05")
-    )  # attention (§4) before positions (§6) and masks (§9)
+    parts = paths.LECTURE if name == "lecture" else [part for session in paths.LAB for part in session]
+    order = [number for number, _ in parts]
+    # attention (§4) before positions (§6) and masks (§9)
+    assert order.index("02") < order.index("01") < order.index("05")
 
 
 @pytest.mark.notebooks
@@ -144,7 +133,7 @@ print(two)
 
 def test_a_path_brings_the_cells_that_its_sections_need():
     cells = read_cells(TEXT)
-    assert [heading for heading, _ in sections(cells)] == ["", "First", "Second", "Third"]
+    assert [heading for heading, _ in paths.sections(cells)] == ["", "First", "Second", "Third"]
     [(heading, first, _)] = chosen(cells, ("Third",))
     assert heading == "Third" and [source for _, source, _ in first] == ["import math\none = 1", "two = one + 1"]
     both = chosen(cells, ("First", "Third"))
@@ -204,10 +193,8 @@ def test_every_slide_fits_the_screen(browser, text, tmp_path):
         if cell.cell_type == "code":
             cell.outputs = outputs[cell.source]
     page, _ = nbconvert.SlidesExporter().from_notebook_node(notebook)
-    page = re.sub(r"<script[^>]*src=.*?</script>|<link[^>]*>", "", page, flags=re.DOTALL).replace(
-        "</head>", REVEAL + "</head>"
-    )
-    (tmp_path / "slides.html").write_text(page, encoding="utf-8")
+    page = re.sub(r"<script[^>]*src=.*?</script>|<link[^>]*>", "", page, flags=re.DOTALL)
+    (tmp_path / "slides.html").write_text(page.replace("</head>", REVEAL + "</head>"), encoding="utf-8")
     resize(browser, 1280, 860)
     browser.get((tmp_path / "slides.html").as_uri())
     tall = browser.execute_async_script(MEASURE)

@@ -34,9 +34,8 @@ time.process_time = lambda: 0.0  # it stands still
 
 def in_a_browser(folder, text):
     """What Python prints, in `folder`."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIKE_A_BROWSER + text], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    command = [sys.executable, "-c", LIKE_A_BROWSER + text]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

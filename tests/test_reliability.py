@@ -17,21 +17,11 @@ import numpy as np
 import pytest
 from shared import A_STEP_IS_DONE, fails, flags_of, made, stderr_until
 
-from transformer_np import cli
+from transformer_np import cli, models
 from transformer_np.data import read_text, read_vectors, write_vectors
 from transformer_np.decoding import beam_search, generate, greedy_decode, sampling_distribution
 from transformer_np.layers import Embedding
-from transformer_np.models import (
-    GPT,
-    T5,
-    BertConfig,
-    GPTConfig,
-    LlamaConfig,
-    T5Config,
-    TransformerConfig,
-    TransformerXLConfig,
-    Word2VecConfig,
-)
+from transformer_np.models import GPT, T5, BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig
 from transformer_np.models.base import fitting
 from transformer_np.module import Parameter
 from transformer_np.pretrained import load_pretrained
@@ -131,7 +121,8 @@ LARGE = 2_000_000
 TOO_LARGE = [
     GPTConfig(9, num_layers=LARGE), GPTConfig(10**13), GPTConfig(9, max_len=10**13), LlamaConfig(9, d_ff=10**12),
     BertConfig(9, num_layers=10**15), T5Config(9, d_model=10**7), TransformerConfig(9, 9, num_decoder_layers=10**18),
-    TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5), Word2VecConfig(10**12),
+    models.TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5),
+    models.Word2VecConfig(10**12),
 ]  # fmt: skip
 
 
@@ -150,8 +141,8 @@ def test_a_model_that_cannot_fit_is_refused_before_it_is_made(config, monkeypatc
         BertConfig(900, max_len=64, d_model=64, num_heads=4, num_layers=3, d_ff=200),
         T5Config(900, d_model=64, num_heads=4, d_head=8, d_ff=200),
         TransformerConfig(900, 800, d_model=64, num_heads=4, d_ff=200),
-        TransformerXLConfig(900, d_model=64, num_heads=4, num_layers=3, d_ff=200, mem_len=5),
-        Word2VecConfig(900, d_model=64),
+        models.TransformerXLConfig(900, d_model=64, num_heads=4, num_layers=3, d_ff=200, mem_len=5),
+        models.Word2VecConfig(900, d_model=64),
     ],
 )
 def test_what_a_model_needs_at_least(config, monkeypatch):
@@ -253,9 +244,7 @@ def test_a_description_with_a_damaged_value(learned, tmp_path):
     whole = json.loads((learned / "run" / runs.DESCRIPTION).read_text(encoding="utf-8"))
     shutil.copytree(learned / "run", tmp_path / "run")
     path, refused = tmp_path / "run" / runs.DESCRIPTION, 0
-    places = [(whole, name) for name in whole] + [
-        (whole[part], name) for part in ("options", "tokenizer") for name in whole[part]
-    ]
+    places = [(inside, name) for inside in (whole, whole["options"], whole["tokenizer"]) for name in inside]
     for inside, name in places:
         before = inside[name]
         for value in (None, -1, 1.5, "x", [], {"a": 1}, [[1]], 10**30):
@@ -386,15 +375,12 @@ def test_word_vectors_of_few_dimensions_and_rare_blanks(tmp_path, D, binary):
 
 
 def test_t5_without_a_head_that_is_not_scaled(tmp_path):
-    model = T5(
-        T5Config(11, d_model=8, num_heads=2, d_head=4, d_ff=6, num_encoder_layers=1, num_decoder_layers=1)
-    ).eval()
+    model = T5(T5Config(11, 8, 2, 4, 1, 1, 6)).eval()
     model.save_pretrained(tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     assert "scale_decoder_outputs" not in settings
-    settings |= {
-        "scale_decoder_outputs": False, "tie_word_embeddings": True, "eos_token_id": [1, 2], "n_positions": None,
-    }  # fmt: skip
+    settings |= {"scale_decoder_outputs": False, "tie_word_embeddings": True}
+    settings |= {"eos_token_id": [1, 2], "n_positions": None}
     (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     found = T5.from_pretrained(tmp_path)
     assert found.config == replace(model.config, scale_output=False)
@@ -422,9 +408,8 @@ def test_two_runs_in_one_folder(learned, tmp_path):
 
 @posix
 def test_a_crash_leaves_no_lock(tmp_path):
-    code = (
-        "import os, sys; from transformer_np.support.files import held\nwith held(sys.argv[1]): os.kill(os.getpid(), 9)"
-    )
+    code = "import os, sys; from transformer_np.support.files import held\n"
+    code += "with held(sys.argv[1]): os.kill(os.getpid(), 9)"
     assert python("-c", code, str(tmp_path / "run")).returncode == -signal.SIGKILL
     assert (tmp_path / "run" / files.LOCK).exists()
     with files.held(tmp_path / "run"):
@@ -475,8 +460,7 @@ def test_two_signals_in_a_row(learned, tmp_path, moment):
             time.sleep(gap)
             process.send_signal(signal.SIGINT)
             err = process.stderr.read().decode()
-        assert process.returncode == 130, err
-        assert "Traceback" not in err
+        assert process.returncode == 130 and "Traceback" not in err, err
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
 
@@ -570,9 +554,7 @@ def test_nohup_is_obeyed():
 
 def shell(command, **options):
     """A line for the shell, in which $T is the command."""
-    environment = {
-        **os.environ, "PYTHONPATH": ROOT, "T": f"{sys.executable} -m transformer_np", **options.pop("env", {}),
-    }  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": ROOT, "T": f"{sys.executable} -m transformer_np"}
     return subprocess.run(["sh", "-c", command], capture_output=True, env=environment, timeout=120, **options)
 
 
@@ -622,8 +604,7 @@ def test_an_error_with_another_standard_input(tmp_path, command, message):
 )
 def test_whatever_the_surroundings(tmp_path, command):
     done = shell(command, cwd=tmp_path)
-    assert b"Traceback" not in done.stderr and b"Error" not in done.stderr
-    assert done.returncode == 0
+    assert done.returncode == 0 and b"Traceback" not in done.stderr and b"Error" not in done.stderr
 
 
 def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):

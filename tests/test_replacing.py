@@ -47,21 +47,16 @@ def names_of(model, inputs):
     """The values that this forward pass computes."""
     logits_of(model, inputs)
     unread = tuple(f"{path}.memory" for path, module in model.named_modules() if module._kept.get("memory") is None)
-    return [
-        name
-        for name in model._values_by_name()
-        if not name.startswith(("mlm_head", "pooler", "classifier")) | name.endswith(unread)
-    ]
+    not_run = ("mlm_head", "pooler", "classifier")
+    return [name for name in model._values_by_name() if not name.startswith(not_run) | name.endswith(unread)]
 
 
 def one_of_each_kind(model, names):
     """For each value of each kind of layer, the first name."""
     kinds, values = {}, model._values_by_name()
     for name in names:
-        module, _ = values[name]
-        kinds.setdefault(
-            (type(module).__name__, "" if name in dict(model.named_modules()) else name.rpartition(".")[2]), name
-        )
+        value = "" if name in dict(model.named_modules()) else name.rpartition(".")[2]
+        kinds.setdefault((type(values[name][0]).__name__, value), name)
     return list(kinds.values())
 
 
@@ -105,16 +100,11 @@ def test_gradients_with_every_value_replaced(name, is_constant, rng):
 def parts_of(model):
     """[(the path of a sub-layer, of its Add & Norm), …] in order, of each stack."""
     blocks = [(path, module) for path, module in model.named_modules() if hasattr(module, "sublayers")]
-    return [
-        (f"{path}.{name}", f"{path}.add_norm{i}") for path, block in blocks for i, name in enumerate(block.sublayers, 1)
-    ]
+    numbered = [(path, i, name) for path, block in blocks for i, name in enumerate(block.sublayers, 1)]
+    return [(f"{path}.{name}", f"{path}.add_norm{i}") for path, i, name in numbered]
 
 
-READ = {
-    **{name: {} for name in NAMES},
-    "Transformer, pre-norm": {"norm_first": True},
-    "GPT, window": {"window": 2},
-}
+READ = {name: {} for name in NAMES} | {"Transformer, pre-norm": {"norm_first": True}, "GPT, window": {"window": 2}}
 
 
 @pytest.mark.parametrize("name", READ)
@@ -171,9 +161,8 @@ def test_what_follows_from_a_name_for_readers(name, rng):
     assert not np.allclose(without, plain)
     seen = values[f"{part}.scores"] > -np.inf
     flat = with_value(f"{part}.scores", lambda scores: np.where(seen, 3.0, scores))
-    np.testing.assert_allclose(
-        flat, with_value(f"{part}.weights", lambda _: seen / seen.sum(axis=-1, keepdims=True)), **near
-    )
+    even = with_value(f"{part}.weights", lambda _: seen / seen.sum(axis=-1, keepdims=True))
+    np.testing.assert_allclose(flat, even, **near)
     off = with_value(part, np.zeros_like)
     for value in ("written", "residual_after"):
         changed = with_value(f"{around}.{value}", lambda array: array - values[f"{around}.written"])
@@ -313,10 +302,7 @@ def test_unknown_names(name, hint):
 
 def test_wrong_functions():
     model, inputs = model_and_inputs("Transformer")
-    with (
-        pytest.raises(TypeError, match="function must be a function, got ndarray"),
-        model.replacing("encoder.0", np.ones(3)),
-    ):
+    with pytest.raises(TypeError, match="must be a function, got ndarray"), model.replacing("encoder.0", np.ones(3)):
         pass
     for wrong, got in ((lambda array: None, "got NoneType"), (lambda array: array[0], r"got float64 \(5, 12\)")):
         with pytest.raises(ValueError, match=rf"function must return .* encoder.0, \(2, 5, 12\), {got}"):

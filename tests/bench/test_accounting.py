@@ -6,23 +6,14 @@ import numpy as np
 import pytest
 from shared import made
 
-from transformer_np import cli
+from transformer_np import cli, models
 from transformer_np.bench.accounting import SCORES, measure, parts, table
-from transformer_np.models import (
-    BertConfig,
-    GPTConfig,
-    LlamaConfig,
-    T5Config,
-    TransformerConfig,
-    TransformerXLConfig,
-    Word2VecConfig,
-)
+from transformer_np.models import BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig, Word2VecConfig
 
+PLAIN = {"activation": "relu", "bias": False, "tie_embeddings": False}
 CONFIGS = {
     "gpt": GPTConfig(23, 40, 12, 3, 2),
-    "relu, without biases, untied": GPTConfig(
-        23, 40, 12, 3, 2, 20, activation="relu", bias=False, tie_embeddings=False
-    ),
+    "relu, without biases, untied": GPTConfig(23, 40, 12, 3, 2, 20, **PLAIN),
     "shared keys": GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2),
     "llama": LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True),
     "bert": BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False),
@@ -30,7 +21,7 @@ CONFIGS = {
     "token classifier": BertConfig(23, 40, 12, 3, 2, 20, token_classes=3, mlm_head=False, pooler=False),
     "transformer": TransformerConfig(23, 25, 12, 3, 2, 1, 20),
     "t5": T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu"),
-    "xl": TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20),
+    "xl": models.TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20),
 }
 
 
@@ -95,9 +86,7 @@ def test_the_command(capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "data"), [("translate", "pairs"), ("classify", "data"), ("xl", "text"), ("mlm", "text")]
-)
+@pytest.mark.parametrize("kind, data", [("translate", "pairs"), ("classify", "data"), ("xl", "text"), ("mlm", "text")])
 def test_the_command_with_a_run(kind, data, tmp_path, capsys):
     (tmp_path / "file").write_text("".join(f"number {i % 5}\tthe word {i % 7}\n" for i in range(600)), encoding="utf-8")
     command = ["train", kind, "--steps", "1", "--workers", "1", "-q", f"--{data}", str(tmp_path / "file")]

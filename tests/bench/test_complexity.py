@@ -182,14 +182,11 @@ def test_table_text():
     assert re.search(r"^self-attention +O\(n²·d\) +2\.00 \(2\) +1\.00 \(1\) +– +2\.00 \(2\)$", text, re.M)
     assert re.search(r"^recurrent +O\(n·d²\) +1\.00 \(1\) +2\.00 \(2\) +– +1\.00 \(1\)$", text, re.M)
     assert re.search(r"^convolutional +O\(k·n·d²\) +1\.00 \(1\) +2\.00 \(2\) +1\.00 \(1\) +1\.00 \(1\)$", text, re.M)
-    assert re.search(
-        r"^restricted self-attention +O\(r·n·d\) +1\.00 \(1\) +1\.00 \(1\) +1\.00 \(1\) +1\.00", text, re.M
-    )
+    assert re.search(r"^restricted self-attention +O\(r·n·d\)( +1\.00 \(1\)){3} +1\.00", text, re.M)
     assert "All 14 exponents are within 0.25 of the table's." in text
     text = complexity.table(made_up_curves(bend=0.4))
-    assert "2.40 (2)" in text
+    assert "2.40 (2)" in text and "All 14" not in text
     assert "Further than 0.25 from the table: self-attention (time, n)." in text
-    assert "All 14" not in text
     assert "All 14" in complexity.table(made_up_curves(bend=-0.24))
 
 
@@ -204,9 +201,8 @@ def test_counts_text():
 
 def test_picture_of_the_curves():
     figure = plots.complexity_curves(made_up_curves())
-    assert [axes.get_title() for axes in figure.axes] == [
-        "time and length n", "time and features d", "memory and length n",
-    ]  # fmt: skip
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == ["time and length n", "time and features d", "memory and length n"]
     for axes in figure.axes:
         assert (axes.get_xscale(), axes.get_yscale(), len(axes.lines)) == ("log", "log", 4)
     n, d, memory = figure.axes

@@ -35,9 +35,8 @@ def test_a_command_that_fails(tmp_path, code):
 
 
 def test_the_table():
-    ours = Command(
-        "train gpt", [], [10.0, 12.0, 11.0], [10.0, 12.0, 11.0], ["1.9", "1.8", "1.7"], ["90.0%"], 200_000_000
-    )
+    times = [10.0, 12.0, 11.0]
+    ours = Command("train gpt", [], times, times, ["1.9", "1.8", "1.7"], ["90.0%"], 200_000_000)
     other = Command("PyTorch: gpt", [], [20.0, 22.0, 22.0], [None] * 3, ["1.6"] * 3, [], None)
     head, _, first, second = (line.split(" | ") for line in whole.tables([[ours, other]]).splitlines())
     assert [cell.strip() for cell in first[1:]] == ["10.0, 12.0, 11.0"] * 2 + ["", "1.9, 1.8, 1.7", "90.0%", "200 |"]
@@ -53,11 +52,9 @@ def test_the_commands_take_turns_on_the_same_data(tmp_path, monkeypatch, name, a
         monkeypatch.setattr(tasks, "PAIRS", dict.fromkeys(tasks.TASKS, 60))
     groups = list(whole.groups(name, None, against_torch, tmp_path))
     for group in groups:
-        kinds = {
-            command.arguments[command.arguments.index("train") + 1] for command in group if "-m" in command.arguments
-        }
-        (kind,), flag = kinds, whole.FLAGS[kinds.copy().pop()]
-        files = {command.arguments[command.arguments.index(flag) + 1] for command in group}
+        given = [command.arguments for command in group]
+        (kind,) = {arguments[arguments.index("train") + 1] for arguments in given if "-m" in arguments}
+        files = {arguments[arguments.index(whole.FLAGS[kind]) + 1] for arguments in given}
         assert len(files) == 1 and whole.READ[kind](*files)
         assert any(command.name.startswith("PyTorch") for command in group) == against_torch
         assert not any(str(tmp_path) in command.name for command in group)

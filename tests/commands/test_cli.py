@@ -1,7 +1,6 @@
 """The command line as it is typed: results on stdout, one clear line on stderr for what goes wrong, exit codes."""
 
 import argparse
-import io
 import itertools
 import json
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import call, fails
+from shared import call, done, fails, stdin
 
 from transformer_np import __version__, cli
 from transformer_np import functional as F
@@ -38,11 +37,10 @@ def fails_at_once(capsys, *args):
     return err.removeprefix("transformer-np: error: ").rstrip("\n")
 
 
-def shell(*args, **options):
+def shell(*args, encoding="utf-8", **options):
     """The command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "transformer_np", *map(str, args)], capture_output=True, encoding="utf-8", **options
-    )
+    command = [sys.executable, "-m", "transformer_np", *map(str, args)]
+    return subprocess.run(command, capture_output=True, encoding=encoding, **options)
 
 
 @pytest.fixture(scope="module")
@@ -100,22 +98,18 @@ def test_every_help_has_an_example_that_is_accepted(capsys, path):
 def test_version_and_bad_use(capsys):
     assert call(capsys, "--version") == (0, f"transformer-np {__version__}\n", "")
     assert call(capsys) == (0, cli.build_parser().format_help(), "")
-    assert "invalid choice: 'trian'" in (said := fails(capsys, "trian")) and said.endswith("; did you mean train?")
+    assert re.search("invalid choice: 'trian'.*; did you mean train[?]$", fails(capsys, "trian"))
     assert fails(capsys, "train", "gtp").endswith("; did you mean gpt?")
     assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")
     assert "did you mean" not in fails(capsys, "dance")
     assert fails(capsys, "train").endswith("required: KIND, one of translate, gpt, classify, mlm, xl, t5, word2vec")
     assert "required: PICTURE, one of attention, heads, " in fails(capsys, "plot")
-    assert fails(capsys, "train", "gpt", "--stps", 5).endswith(
-        "unrecognized arguments: --stps 5; did you mean --steps?"
-    )
+    assert fails(capsys, "train", "gpt", "--stps", 5).endswith("arguments: --stps 5; did you mean --steps?")
     assert fails(capsys, "train", "gpt", "--hedas=5").endswith("; did you mean --heads?")
     for value in ("gpt --steps=--", "gpt --lr=--", "gpt --tokens=--", "gpt --workers=--"):
         assert "invalid" in (said := fails(capsys, "train", *value.split())) or "must be" in said
-    assert "invalid choice: 'dance'" in fails(capsys, "dance")
     assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
-    resumed = fails_at_once(capsys, "train", "translate", "--resume")
-    assert resumed == "--resume needs the folder of the run: --out DIR"
+    assert "--resume needs the folder of the run: --out DIR" == fails_at_once(capsys, "train", "gpt", "--resume")
 
 
 def test_help_loads_nothing_heavy():
@@ -133,10 +127,7 @@ def test_help_loads_nothing_heavy():
     [
         ("d_model must be at least 1, got 0", "--d-model must be at least 1, got 0"),
         ("num_heads must divide d_model, got 3", "--heads must divide --d-model, got 3"),
-        (
-            "started with heads 2, not 4; only steps may change",
-            "started with --heads 2, not 4; only --steps may change",
-        ),
+        ("with heads 2, not 4; only steps may change", "with --heads 2, not 4; only --steps may change"),
         ("the text is empty: there is no text", "the text is empty: there is no text"),
         ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
         ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
@@ -150,14 +141,10 @@ def test_messages_name_the_flags(message, shown):
 
 @pytest.mark.long
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_a_console_without_utf8(here, encoding):
-    result = subprocess.run(
-        [sys.executable, "-m", "transformer_np", "homework", "hint", "softmax_backward", "--level", "2"],
-        capture_output=True,
-        env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
-    )
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert ("sum" in result.stdout.decode(encoding), "−" in result.stdout.decode(encoding)) == (True, False)
+def test_a_console_without_utf8(encoding):
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    hint = shell("homework", "hint", "softmax_backward", "--level", 2, encoding=encoding, env=environment)
+    assert (hint.returncode, hint.stderr) == (0, "") and "sum" in hint.stdout
 
 
 def test_no_sign_of_a_formula_is_lost_without_utf8():
@@ -211,8 +198,7 @@ def train(*more):
 @pytest.mark.long
 def test_without_out_the_next_free_folder_is_taken(capsys, here):
     for number in (1, 2):
-        code, out, _ = call(capsys, *train()[:-2])
-        assert code == 0 and out.splitlines()[-1] == f"saved in runs/translate-{number}"
+        assert done(capsys, *train()[:-2]).endswith(f"\nsaved in runs/translate-{number}\n")
         assert (here / "runs" / f"translate-{number}" / CHECKPOINT).exists()
 
 
@@ -258,7 +244,7 @@ def test_commands_for_a_program(capsys, here):
     tiny = "--steps 2 --layers 1 --heads 2 --d-model 8 --d-ff 10 --batch-size 4".split()
     (here / "labelled.tsv").write_text("".join(f"{t.split()[0]}\t{s}\n" for s, t in PAIRS * 2), encoding="utf-8")
     (here / "text.txt").write_text("one two three four\n" * 40, encoding="utf-8")
-    assert call(capsys, "train", "classify", "--data", "labelled.tsv", "--max-len", 9, *tiny)[0] == 0
+    done(capsys, "train", "classify", "--data", "labelled.tsv", "--max-len", 9, *tiny)
     code, out, err = call(capsys, "train", "gpt", "-q", "--text", "text.txt", "--block-size", 8, *tiny)
     assert (code, err) == (0, "") and out.startswith("steps 2\n") and "\nsaved in " in out
     code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
@@ -269,10 +255,6 @@ def test_commands_for_a_program(capsys, here):
     lines = [json.loads(line) for line in out.splitlines()]
     assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])
     assert call(capsys, "generate", "--max-new-tokens", 5, "one")[1] == lines[0]["text"] + "\n"
-
-
-def stdin(monkeypatch, data):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))  # whatever it thinks
 
 
 @pytest.mark.usefixtures("run")
@@ -304,7 +286,6 @@ def test_translations_for_a_program(capsys):
 
 @pytest.mark.usefixtures("run")
 def test_sentences_that_will_not_do(capsys):
-    assert fails_at_once(capsys, "translate", "") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", " \t ") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", "now " * 10) == "the sentence has 10 tokens, the model reads at most 9"
     code, _, err = call(capsys, "translate", "now " * 9)
@@ -329,8 +310,7 @@ def test_show_steps(capsys):
 
 @pytest.mark.usefixtures("run")
 def test_beam_search(capsys):
-    assert call(capsys, "translate", "--beam", 3, "Ana reads now")[0] == 0
-    assert call(capsys, "translate", "--beam", 3000, "--length-penalty", 10, "Ana reads now")[0] == 0
+    done(capsys, "translate", "--beam", 3000, "--length-penalty", 10, "Ana reads now")
     assert "--beam must be at least 1, got 0" in fails(capsys, "translate", "--beam", 0, "Ana")
     assert "leave out --beam" in fails_at_once(capsys, "translate", "--beam", 2, "--show-steps", "Ana")
     for penalty in ("nan", "1e300", "-1"):
@@ -361,9 +341,7 @@ def test_pictures(capsys, here, arguments, beginning):
 
 
 @pytest.mark.usefixtures("run", "here")
-@pytest.mark.parametrize(
-    "picture", ["attribution Zork_Ana --patch Ana_Zork --no-measure", "contributions Ana --after Zork"]
-)
+@pytest.mark.parametrize("picture", ["attribution Zork_Ana --patch Ana_Zork", "contributions Ana --after Zork"])
 def test_pictures_name_unseen_words(capsys, picture):
     err = call(capsys, "plot", *picture.split(), "--model", "run", "-o", "a.png")[2]
     assert "the model does not know: " in err and "zork" in err.lower()
@@ -452,18 +430,12 @@ def test_a_reader_that_has_seen_enough():
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
-def test_a_full_disk_behind_stdout():
+def test_a_full_disk(here):
+    """Behind stdout it is an error; behind stderr the messages are lost, the training run is not."""
     with open("/dev/full", "w") as full:
         result = subprocess.run(CHECK, env=BUFFERED, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
-    assert (result.returncode, result.stderr) == (2, "transformer-np: error: [Errno 28] No space left on device\n")
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
-def test_a_full_disk_behind_stderr(here):
-    """The messages are lost, the training run is not."""
-    for arguments, code in ((train("--steps", "2"), 0), (["translate", "--model", "none"], 2)):
-        with open("/dev/full", "w") as full:
-            command = [sys.executable, "-m", "transformer_np", *map(str, arguments)]
+        assert (result.returncode, result.stderr) == (2, "transformer-np: error: [Errno 28] No space left on device\n")
+        for arguments, code in ((train("--steps", "2"), 0), (["translate", "--model", "none"], 2)):
+            command = [*CHECK[:3], *map(str, arguments)]
             assert subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full).returncode == code
     assert (here / "new" / CHECKPOINT).exists()

@@ -84,8 +84,8 @@ def test_the_page_of_a_classifier(small_runs, tmp_path, capsys):
     assert np.array(data["tokenizers"][0]["vocabulary"])[data["tokenizers"][0]["before"]] == ["[CLS]"]
 
 
-def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("opened")
+def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys):
     shutil.copytree(small_runs / "gpt", tmp_path / "gpt")
     assert call(capsys, "the cat", "--live", "-o", "page.html") == (0, "page.html\n", "")
     assert data_of(tmp_path / "page.html")["text"] == "the cat"

@@ -67,9 +67,8 @@ def written(here):
 
 
 def test_start_check_fill_check(capsys, here):
-    code, out, _ = call(capsys, "start", "work", "--only", "softmax_backward", "Softmax")
+    out = shared.done(capsys, "homework", "start", "work", "--only", "softmax_backward", "Softmax")
     file = here / "work" / "homework.py"
-    assert code == 0
     assert out.startswith("work/homework.py: 2 exercises, the first is softmax.")
     for line in re.findall(r"^ +transformer-np homework (.+?)(?: {2,}.*)?$", out, re.MULTILINE):
         cli.build_parser().parse_args(["homework", *line.split()])
@@ -80,38 +79,27 @@ def test_start_check_fill_check(capsys, here):
     assert "0 of 2 exercises right, 2 not started." in out
 
     text = file.read_text(encoding="utf-8")
-    first, second = text.split("def softmax_backward", 1)
-    start, end = RIGHT.index("    largest"), RIGHT.index("\n\n\ndef softmax_backward")
-    body = RIGHT[start:end].lstrip()
-    file.write_text(
-        first.replace("raise NotImplementedError", body) + "def softmax_backward" + second, encoding="utf-8"
-    )
+    start, end = RIGHT.index("largest"), RIGHT.index("\n\n\ndef softmax_backward")
+    file.write_text(text.replace("raise NotImplementedError", RIGHT[start:end], 1), encoding="utf-8")  # the first
     code, out, _ = call(capsys, "check", "work")
-    assert code == 1
-    assert "✓ softmax\n" in out
+    assert code == 1 and "✓ softmax\n" in out
     assert "1 of 2 exercises right, 1 not started." in out
 
     code, out, _ = call(capsys, "check", file, "softmax")
     assert (code, out.splitlines()[0]) == (0, "softmax: right.")
     assert f"homework solution softmax --file {file}" in out
-    code, out, _ = call(capsys, "solution", "softmax", "--file", file)
-    assert code == 0
-    assert "def softmax(x, axis=-1):" in out
-    assert "np.exp(y, out=y)" in out
+    out = shared.done(capsys, "homework", "solution", "softmax", "--file", file)
+    assert "def softmax(x, axis=-1):" in out and "np.exp(y, out=y)" in out
 
 
 def test_start_writes_every_exercise_and_nothing_over_a_file(capsys, here):
     assert call(capsys, "start", "a/b")[0] == 0
     assert (here / "a/b/homework.py").read_text(encoding="utf-8") == stub_file(list(all_exercises().values()))
     (here / "a/b/homework.py").write_text("mine", encoding="utf-8")
-    code, out, err = call(capsys, "start", "a/b")
-    assert (code, out) == (2, "")
-    assert "already exists and was not overwritten" in err
+    assert "already exists and was not overwritten" in shared.fails(capsys, "homework", "start", "a/b")
     assert (here / "a/b/homework.py").read_text(encoding="utf-8") == "mine"
     assert call(capsys, "start", "a/b/homework.py")[0] == 2
-    code, _, err = call(capsys, "start", "c", "--only", "sofmax")
-    assert code == 2
-    assert "did you mean softmax?" in err
+    assert "did you mean softmax?" in shared.fails(capsys, "homework", "start", "c", "--only", "sofmax")
     assert not (here / "c").exists()
 
 
@@ -129,14 +117,9 @@ def test_check_shows_all_and_explains_the_first_mistake(capsys, written):
     seed = re.search(r"check homework.py softmax --seed (\d+)", out)[1]
     message = out[out.index("\nsoftmax: wrong value") : out.index("  check with the same inputs")].strip()
     code, again, _ = call(capsys, "check", "homework.py", "softmax", "--seed", seed)
-    assert code == 1
-    assert again.startswith(message)
-
+    assert code == 1 and again.startswith(message)
     code, out, _ = call(capsys, "check", "homework.py", "--all")
-    assert code == 1
-    assert "✗ softmax: wrong value" in out
-    assert "✗ softmax_backward: wrong gradient" in out
-    assert "the diagonal of the Jacobian alone" in " ".join(out.split())
+    assert code == 1 and "the diagonal of the Jacobian alone" in " ".join(out.split())
 
 
 @pytest.mark.long
@@ -151,15 +134,12 @@ def test_whose_mistake_it_is(capsys, written):
             continue
         assert standing.waits_for == ("softmax",)
         assert not standing.failed
-        found, out, _ = call(capsys, "check", "homework.py", "--all")
-        assert found == 1
-        assert "◦ softmax_backward: right as soon as softmax is" in out
+        assert "◦ softmax_backward: right as soon as softmax is" in call(capsys, "check", "homework.py", "--all")[1]
         assert call(capsys, "check", "homework.py", "softmax_backward")[0] == 1
         assert "It is right as soon as your softmax is." in standing.verdict.message
     written(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
     standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
-    assert standing.failed
-    assert standing.verdict.outcome == "wrong gradient"
+    assert standing.failed and standing.verdict.outcome == "wrong gradient"
     assert "Checked with the library's softmax" in standing.verdict.message
 
 
@@ -175,12 +155,10 @@ def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(writt
 
 @pytest.mark.long
 def test_a_wrong_answer_that_calls_right_ones_is_blamed_itself(written):
-    written(
-        RIGHT.replace("def softmax_backward", "def helper") + CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
-    )
+    wrong = CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
+    written(RIGHT.replace("def softmax_backward", "def helper") + wrong)
     standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
-    assert standing.failed
-    assert "library's" not in standing.verdict.message
+    assert standing.failed and "library's" not in standing.verdict.message
 
 
 def test_the_answers_are_as_they_were_after_a_check(written):
@@ -208,11 +186,8 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     written(text)
     args = {"solution": ("softmax", "--file", "homework.py"), "run": ("homework.py", "train")}
     code, out, err = call(capsys, command, *args.get(command, ("homework.py",)))
-    assert (code, out) == (1, "")
-    assert err.startswith("homework.py could not be loaded. ")
-    assert re.search(told, err)
-    assert "submission.py" not in err
-    assert "transformer_np" not in err
+    assert (code, out) == (1, "") and err.startswith("homework.py could not be loaded. ") and re.search(told, err)
+    assert "submission.py" not in err and "transformer_np" not in err
 
 
 def test_the_students_line_is_shown_and_what_the_file_prints(capsys, written):
@@ -248,9 +223,7 @@ def test_bad_use(capsys, here, written, args, told):
     written(RIGHT, "right.py")
     written(stub_file(list(all_exercises().values())[:5]), "stubs.py")
     code, out, err = call(capsys, *args)
-    assert (code, out) == (2, "")
-    assert told in err
-    assert "Traceback" not in err
+    assert (code, out) == (2, "") and told in err and "Traceback" not in err
 
 
 # --- hint, status, solution, run -------------------------------------------------------------------------------------
@@ -271,14 +244,11 @@ def test_hints_come_one_after_another(capsys, written):
 
 def test_status_shows_every_exercise(capsys, written):
     written(WRONG)
-    code, out, _ = call(capsys, "status")
-    assert code == 0
-    assert out == call(capsys, "status", "homework.py")[1]
-    rows = {words[1]: words for words in map(str.split, out.splitlines()) if words[0] in "✓·✗◦"}
+    out = shared.done(capsys, "homework", "status")
+    assert out == call(capsys, "status", "homework.py")[1] and "wrong gradient: only the diagonal" in out
+    rows = {words[1]: words[0] for words in map(str.split, out.splitlines()) if words[0] in "✓·✗◦"}
     assert list(rows) == list(all_exercises())
-    assert rows["softmax"][0] == "✓"
-    assert rows["softmax_backward"][0] == "✗"
-    assert "wrong gradient: only the diagonal" in out
+    assert (rows["softmax"], rows["softmax_backward"]) == ("✓", "✗")
 
 
 @pytest.mark.long
@@ -295,18 +265,15 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
 
     written(RIGHT)
     out = call(capsys, "run", "homework.py", "train", "--steps", 3)[1]
-    assert "The losses are equal up to rounding." in out
-    assert "not right" not in out
+    assert "The losses are equal up to rounding." in out and "not right" not in out
 
 
 @pytest.mark.long
 def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
-    assert code == 1
-    assert "step 1: NameError" in err
-    assert "return undefined * (dy" in err
-    assert "functional.py" not in err
+    assert code == 1 and "step 1: NameError" in err
+    assert "return undefined * (dy" in err and "functional.py" not in err
 
 
 # --- watching --------------------------------------------------------------------------------------------------------
@@ -351,16 +318,14 @@ def _wait_for(file, told, process):
 def test_a_file_is_loaded_anew_every_time_and_leaves_nothing(written, here):
     file = written(RIGHT)
     written("factor = 1\n", "a_helper.py")
-    modules, path = dict(sys.modules), list(sys.path)
+    before = dict(sys.modules), list(sys.path)
     answers = []
     for factor in (1, 2):
         written(f"factor = {factor}\n", "a_helper.py")
         written("from a_helper import factor\n\n\ndef softmax(x, axis=-1):\n    return factor * x\n")
         answers.append(load(file).answers["softmax"])
     assert [answer(3) for answer in answers] == [3, 6]
-    assert sys.modules == modules
-    assert sys.path == path
-    assert not list(here.rglob("*.pyc"))
+    assert (sys.modules, sys.path) == before and not list(here.rglob("*.pyc"))
 
 
 def test_what_is_an_answer(written):
@@ -373,8 +338,7 @@ def test_what_is_an_answer(written):
     assert list(submission.answers) == ["softmax_backward"]
     assert submission.imported == {"softmax": "transformer_np.functional"}
     (verdict,) = (verdict for exercise, verdict in check_all(submission) if exercise.name == "softmax")
-    assert verdict.outcome == "not started"
-    assert "imported from transformer_np.functional" in verdict.message
+    assert verdict.outcome == "not started" and "imported from transformer_np.functional" in verdict.message
     file = written("from transformer_np.functional import softmax, relu\n" + RIGHT)  # and then written
     assert list(load(file).answers) == ["softmax", "softmax_backward"]
     assert load(file).answers["softmax"] is not F.softmax
@@ -430,21 +394,15 @@ def test_solution_and_status_work_from_where_start_leaves(capsys, here, written)
     (here / "homework.py").unlink()
     assert call(capsys, "start", "work", "--only", "softmax")[0] == 0
     code, out, _ = call(capsys, "solution", "softmax")
-    assert code == 1
-    assert "shown once softmax in work/homework.py is right" in out
+    assert code == 1 and "shown once softmax in work/homework.py is right" in out
     assert "0 of 1 exercise right" in call(capsys, "status")[1]
     assert call(capsys, "start", "other", "--only", "softmax")[0] == 0
-    code, out, err = call(capsys, "status")
-    assert (code, out) == (2, "")
-    assert "name the file: other/homework.py, work/homework.py" in err
+    assert "name the file: other/homework.py, work/homework.py" in shared.fails(capsys, "homework", "status")
 
 
 def test_the_names_of_the_exercises(capsys):
-    code, out, _ = call(capsys, "list")
-    assert code == 0
-    assert sorted(
-        re.findall(r"\w+(?=,|$)", "".join(line for line in out.splitlines(True) if line[0] == " "), re.M)
-    ) == (sorted(all_exercises()))
+    indented = re.findall("^ .*", shared.done(capsys, "homework", "list"), re.M)
+    assert sorted(re.findall(r"\w+(?=,|$)", "\n".join(indented), re.M)) == sorted(all_exercises())
     assert "`transformer-np homework list` shows all" in call(capsys, "hint", "xyzzy")[2]
     err = call(capsys, "hint", "attention")[2]
     assert "did you mean attention_scores, scaled_dot_product_attention or " in err

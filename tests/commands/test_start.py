@@ -66,9 +66,7 @@ def test_a_file_that_is_there_stays(capsys, here, monkeypatch):
     (here / "work").mkdir()
     (here / "work" / "homework.py").write_text("mine")
     (here / "file").write_text("mine")
-    for folder, why in (
-        ("work", "already contains files"), ("file", "is a file"), ("file/work", "cannot be created"),
-    ):  # fmt: skip
+    for folder, why in ("work", "already contains files"), ("file", "is a file"), ("file/work", "cannot be created"):
         code, out, err = call(capsys, "start", folder)
         assert code == 2 and why in err and err.count("\n") == 1 and not out
     assert {path.name for path in here.rglob("*")} == {"work", "homework.py", "file"}

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_np.data import (
-    LabelledBatches,
-    MaskedBatches,
-    MixedBatches,
-    Seq2SeqBatches,
-    SkipGrams,
-    SpanBatches,
-    TextBatches,
-    TextStreams,
-)
+from transformer_np import data
+from transformer_np.data import MixedBatches, Seq2SeqBatches, SkipGrams, SpanBatches, TextBatches, TextStreams
 from transformer_np.tasks.copying import CopyStreams
 
 IDS = np.random.default_rng(0).integers(4, 30, 200).astype(np.uint8)  # computed with as bytes, 255 + 1 would be 0
@@ -20,8 +12,8 @@ TEXTS = [[1, *IDS[i : i + 3 + i % 4].tolist(), 2] for i in range(23)]
 PAIRS = [(text, text[1:-1]) for text in TEXTS]
 KINDS = {  # name: the batches of a seed, how many make an epoch
     "pairs": (lambda seed: Seq2SeqBatches(PAIRS, 4, seed), 6),
-    "labelled": (lambda seed: LabelledBatches([(text, i % 3) for i, text in enumerate(TEXTS)], 4, seed), 6),
-    "masked": (lambda seed: MaskedBatches(TEXTS, 4, 31, seed), 6),
+    "labelled": (lambda seed: data.LabelledBatches([(text, i % 3) for i, text in enumerate(TEXTS)], 4, seed), 6),
+    "masked": (lambda seed: data.MaskedBatches(TEXTS, 4, 31, seed), 6),
     "text": (lambda seed: TextBatches(IDS, 7, 4, seed), None),
     "spans": (lambda seed: SpanBatches(IDS, range(90, 99), 12, 4, seed), None),
     "mixed": (lambda seed: MixedBatches([Seq2SeqBatches(PAIRS, 4, seed), Seq2SeqBatches(PAIRS[:5], 2, seed)]), 6),

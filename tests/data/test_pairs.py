@@ -62,9 +62,7 @@ REFUSED = {  # a function that reads a file: (the content of the file, the error
 }
 
 
-@pytest.mark.parametrize(
-    ("read", "content", "message"), [(read, *case) for read, cases in REFUSED.items() for case in cases]
-)
+@pytest.mark.parametrize("read, content, message", [(read, *case) for read, cases in REFUSED.items() for case in cases])
 def test_files_that_will_not_do(write, read, content, message):
     path = write(content)
     with pytest.raises(ValueError, match=message) as caught:
@@ -104,9 +102,8 @@ def test_a_source_sentence_is_in_one_part_however_it_is_written():
     pairs = [(form(f"Está {i}"), f"{j}") for i in range(60) for j, form in enumerate([str, str.upper, str.lower, str])]
     pairs += [(f"Esta\u0301  {i} ", "decomposed") for i in range(60)]
     split = split_pairs(pairs, validation=0.3, test=0.3)
-    seen = [
-        {re.search(r"\d+", source)[0] for source, _ in part} for part in (split.train, split.validation, split.test)
-    ]
+    parts = split.train, split.validation, split.test
+    seen = [{re.search(r"\d+", source)[0] for source, _ in part} for part in parts]
     assert [len(part) for part in seen] == [24, 18, 18]
     assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
     assert len(split.train) == 24 * 5
@@ -125,6 +122,9 @@ def test_held_out_sentences_are_tested():
         split = split_pairs(pairs, seed=seed, held_out=["keep me", "not there"])
         assert ("Keep me", "a") in split.test and ("keep ME", "b") in split.test
         assert len(split.test) == 5 + 2 and len(split.validation) == 5
+    for wrong in ("keep me", [3]):
+        with pytest.raises(TypeError, match="held_out must be a list of sentences"):
+            split_pairs(pairs, held_out=wrong)
 
 
 def test_three_sentences_are_enough_and_two_are_not():
@@ -142,8 +142,3 @@ def test_three_sentences_are_enough_and_two_are_not():
 def test_shares_that_make_no_sense(shares):
     with pytest.raises(ValueError, match=r"(validation|test) must "):
         split_pairs(numbered(50), *shares)
-
-
-def test_held_out_is_a_list():
-    with pytest.raises(TypeError, match="held_out"):
-        split_pairs(numbered(50), held_out="source 1")

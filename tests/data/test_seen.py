@@ -64,13 +64,10 @@ def test_words_are_not_listed_where_they_say_little(rng):
     assert Seen.of(["good film"], [], lowercase).outside("GOOD Day") == ["day"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [[], {}, {"words": 1, "spaces": [], "lowercase": False}, {"words": "", "spaces": ["a"], "lowercase": False}],
-)
-def test_a_wrong_description(wrong):
-    with pytest.raises(ValueError, match="is described by words, spaces and lowercase"):
-        Seen.from_dict(wrong)
+def test_a_wrong_description():
+    for wrong in ([], {}, {"words": 1, "spaces": []}, {"words": "", "spaces": ["a"]}):
+        with pytest.raises(ValueError, match="is described by words, spaces and lowercase"):
+            Seen.from_dict(wrong and {**wrong, "lowercase": False})
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +75,9 @@ def runs(tmp_path_factory):
     """A run of each kind that reads what users type."""
     folder = tmp_path_factory.mktemp("seen")
     (folder / "pairs.tsv").write_text("\n".join(PAIRS * 2), "utf-8")
-    (folder / "labels.tsv").write_text(
-        "\n".join(f"{i % 2}\t{pair.split(chr(9))[0]}" for i, pair in enumerate(PAIRS * 4)), "utf-8"
-    )
-    (folder / "text.txt").write_text(" ".join(pair.split("\t")[0] for pair in PAIRS * 9), "utf-8")
+    texts = [pair.split("\t")[0] for pair in PAIRS]
+    (folder / "labels.tsv").write_text("\n".join(f"{i % 2}\t{text}" for i, text in enumerate(texts * 4)), "utf-8")
+    (folder / "text.txt").write_text(" ".join(texts * 9), "utf-8")
     own = {
         "translate": ["--pairs", "pairs.tsv", "--tokens", "bpe", "--vocab-size", "270"],
         "classify": ["--data", "labels.tsv", "--tokens", "char"],
@@ -103,11 +99,9 @@ USES = {
 @pytest.mark.long
 @pytest.mark.parametrize("kind", USES)
 def test_every_command_reads_the_same_text_and_names_new_words(runs, capsys, kind):
-    prefix = "date: " if kind == "t5" else ""
-    said = [call(capsys, *USES[kind], "--model", runs / kind, prefix + text) for text in ["Ana is tired", *SPELLINGS]]
-    results = [
-        out.removesuffix(f"  {text}\n") for (_, out, _), text in zip(said, ["Ana is tired", *SPELLINGS], strict=True)
-    ]
+    prefix, texts = "date: " if kind == "t5" else "", ["Ana is tired", *SPELLINGS]
+    said = [call(capsys, *USES[kind], "--model", runs / kind, prefix + text) for text in texts]
+    results = [out.removesuffix(f"  {text}\n") for (_, out, _), text in zip(said, texts, strict=True)]
     assert {code for code, _, _ in said} == {0} and len(set(results)) == 1
     _, _, err = call(capsys, *USES[kind], "--model", runs / kind, f"{prefix}Ana is a unicorn", f"{prefix}unicorn")
     lines = err.splitlines()
@@ -120,12 +114,8 @@ def test_every_command_reads_the_same_text_and_names_new_words(runs, capsys, kin
 
 @pytest.mark.long
 def test_the_same_in_python(runs):
-    for kind, trained in {
-        "translate": Translator,
-        "classify": Classifier,
-        "gpt": TextGenerator,
-        "t5": TextToText,
-    }.items():
-        loaded = trained.load(runs / kind)
+    trained = {"translate": Translator, "classify": Classifier, "gpt": TextGenerator, "t5": TextToText}
+    for kind, Trained in trained.items():
+        loaded = Trained.load(runs / kind)
         assert all(np.array_equal(loaded.encode(text), loaded.encode("Ana is tired")) for text in SPELLINGS)
         assert loaded.seen.words

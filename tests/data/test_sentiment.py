@@ -6,25 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from transformer_np.data import (
-    BOS,
-    EOS,
-    IGNORED,
-    PAD,
-    UNK,
-    CharTokenizer,
-    LabelledBatches,
-    MaskedBatches,
-    Split,
-    Tokenizer,
-    WordTokenizer,
-    as_encoder_input,
-    labels_of,
-    mask_tokens,
-    sentiment_sentences,
-    split_pairs,
-    with_mask,
-)
+from transformer_np import data
+from transformer_np.data import BOS, EOS, IGNORED, Split, as_encoder_input, labels_of, mask_tokens, sentiment_sentences
 
 # --- the built-in set ------------------------------------------------------------------------------------------------
 
@@ -108,14 +91,14 @@ def test_no_word_gives_the_label_away(sentences):
     """The best that can be done with one word is far from what there is to reach."""
     count = {label: Counter() for label in ("positive", "negative")}
     for sentence, label in sentences:
-        count[label].update(set(WordTokenizer.cut(sentence)))
+        count[label].update(set(data.WordTokenizer.cut(sentence)))
     for word in ("good", "bad", "boring", "not", "never", "nobody", "but", "although", "wonderful", "awful"):
         shares = [count[label][word] for label in count]
         assert min(shares) > 0.2 * sum(shares), (word, shares)
 
 
 def test_a_split_by_sentence(sentences):
-    split = split_pairs(sentences)
+    split = data.split_pairs(sentences)
     parts = [{text for text, _ in part} for part in (split.train, split.validation, split.test)]
     assert sum(map(len, parts)) == len(set.union(*parts)) == 12_000
     assert labels_of(split) == ["negative", "positive"]
@@ -149,23 +132,24 @@ def test_an_encoder_input():
 
 def test_labelled_batches():
     texts = [([1, *range(4, 5 + i % 4), 2], i % 3) for i in range(13)]
-    batches = LabelledBatches(texts, batch_size=5, seed=3)
+    batches = data.LabelledBatches(texts, batch_size=5, seed=3)
     found = []
     for step in range(batches.batches_per_epoch):
         batch = batches.batch(step)
         assert batch.ids.shape[0] == batch.labels.shape[0] <= 5 and batch.labels.ndim == 1
-        found += [(ids[ids != PAD].tolist(), int(label)) for ids, label in zip(batch.ids, batch.labels, strict=True)]
+        pairs = zip(batch.ids, batch.labels, strict=True)
+        found += [(ids[ids != data.PAD].tolist(), int(label)) for ids, label in pairs]
     assert sorted(found) == sorted(texts)
 
 
-@pytest.mark.parametrize("kind", [WordTokenizer, CharTokenizer])
+@pytest.mark.parametrize("kind", [data.WordTokenizer, data.CharTokenizer])
 def test_a_vocabulary_with_a_mask(kind):
     plain = kind.train(["A b < mask > a b < mask >"], lowercase=True)
-    tokenizer = with_mask(plain)
+    tokenizer = data.with_mask(plain)
     assert len(tokenizer) == len(plain) + 1 and tokenizer.token(len(plain)) == "<mask>"
     text = "a <mask> b"
     assert tokenizer.encode(text) == plain.encode(text) and len(plain) not in tokenizer.encode(text)
-    loaded = Tokenizer.from_dict(tokenizer.to_dict())
+    loaded = data.Tokenizer.from_dict(tokenizer.to_dict())
     assert loaded.vocabulary == tokenizer.vocabulary and loaded.lowercase
 
 
@@ -193,7 +177,7 @@ def test_special_tokens_are_never_asked_for():
     ids = np.random.default_rng(2).integers(0, V, size=(200, 40))
     holes, targets = mask_tokens(ids, V, 0)
     special = (ids < 4) | (ids == MASK)
-    assert {PAD, BOS, EOS, UNK} == set(range(4)) and special.sum() > 500
+    assert {data.PAD, BOS, EOS, data.UNK} == set(range(4)) and special.sum() > 500
     assert (targets[special] == IGNORED).all() and np.array_equal(holes[special], ids[special])
 
 
@@ -202,19 +186,18 @@ def test_something_is_always_asked_for():
         _, targets = mask_tokens(np.array([[BOS, 7, EOS]]), V, seed)
         assert targets.tolist() == [[IGNORED, 7, IGNORED]]
     with pytest.raises(ValueError, match="there is no token that can be masked"):
-        mask_tokens(np.array([[BOS, UNK, EOS]]), V, 0)
+        mask_tokens(np.array([[BOS, data.UNK, EOS]]), V, 0)
     with pytest.raises(ValueError, match="a vocabulary of 5 tokens has none besides the special tokens and <mask>"):
         mask_tokens(np.array([[4]]), 5, 0)
 
 
 def test_every_epoch_has_every_text_with_other_holes():
     texts = [[BOS, *np.random.default_rng(i).integers(4, MASK, size=12), EOS] for i in range(8)]
-    batches = MaskedBatches(texts, 4, V, seed=5)
+    batches = data.MaskedBatches(texts, 4, V, seed=5)
     found = [batches.batch(step) for step in range(4)]
     whole = [np.where(b.targets == IGNORED, b.ids, b.targets) for b in found]
-    texts_of = [
-        {tuple(row): tuple(t) for row, t in zip(w, b.targets, strict=True)} for w, b in zip(whole, found, strict=True)
-    ]
+    pairs = (zip(map(tuple, w), map(tuple, b.targets), strict=True) for w, b in zip(whole, found, strict=True))
+    texts_of = list(map(dict, pairs))  # {a text: its holes}, of every batch
     assert {*texts_of[0], *texts_of[1]} == {tuple(map(int, text)) for text in texts}  # an epoch has every text
     first, second = {**texts_of[0], **texts_of[1]}, {**texts_of[2], **texts_of[3]}
     assert sum(first[text] != second[text] for text in first) >= 6

@@ -5,20 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from transformer_np.data import (
-    BPETokenizer,
-    CharTokenizer,
-    MixedBatches,
-    SentinelTokenizer,
-    Seq2SeqBatches,
-    SpanBatches,
-    WordTokenizer,
-    choose_spans,
-    corrupt_spans,
-    count_spans,
-    join_spans,
-    sentinel,
-)
+from transformer_np import data
+from transformer_np.data import MixedBatches, SentinelTokenizer, choose_spans, corrupt_spans, count_spans, join_spans
 
 X, Y, Z, W = SENTINELS = (90, 91, 92, 93)
 
@@ -134,7 +122,7 @@ def test_what_does_not_belong_together(corrupted, target, message):
 
 
 @pytest.mark.parametrize(
-    "tokenizer", [BPETokenizer.train(["thank you for"], max_size=262), CharTokenizer.train(["thank you for"])]
+    "tokenizer", [data.BPETokenizer.train(["thank you for"], max_size=262), data.CharTokenizer.train(["thank you for"])]
 )
 def test_sentinels_in_a_text(tokenizer):
     both = SentinelTokenizer(tokenizer, 3)
@@ -145,14 +133,14 @@ def test_sentinels_in_a_text(tokenizer):
     assert both.decode(ids) == text
     assert both.encode("thank you") == tokenizer.encode("thank you")
     assert both.decode([*both.encode("you"), 0, 2]) == "you"  # padding and end
-    assert sentinel(2) == "<extra_id_2>"
+    assert data.sentinel(2) == "<extra_id_2>"
     with pytest.raises(ValueError, match="there is no <extra_id_3>: the model has 3 sentinels"):
         both.encode("you <extra_id_3>")
 
 
 def test_corrupted_text_through_the_tokenizer():
     text = "thank you for inviting me to your party last week . " * 3
-    tokenizer = SentinelTokenizer(WordTokenizer.train([text], min_count=1), 8)
+    tokenizer = SentinelTokenizer(data.WordTokenizer.train([text], min_count=1), 8)
     ids = tokenizer.encode(text)
     corrupted, target = corrupt_spans(ids, tokenizer.sentinels, 0)
     assert join_spans(corrupted, target, tokenizer.sentinels) == ids
@@ -164,7 +152,7 @@ def test_corrupted_text_through_the_tokenizer():
 
 def batches_of(length=200, **options):
     ids = np.random.default_rng(0).integers(4, 90, length)
-    return ids, SpanBatches(ids, SENTINELS, **{"block_size": 21, "batch_size": 5, **options})
+    return ids, data.SpanBatches(ids, SENTINELS, **{"block_size": 21, "batch_size": 5, **options})
 
 
 def texts_of(batch, sentinels=SENTINELS):
@@ -208,15 +196,13 @@ def test_a_text_that_is_just_long_enough():
     assert len({tuple(text) for text in texts_of(batches.batch(0))}) == 1
     with pytest.raises(ValueError, match="the text has 20 tokens, a block 21: pass a longer text"):
         batches_of(length=20)
-    with pytest.raises(ValueError, match="step must be at least 0"):
-        batches.batch(-1)
     with pytest.raises(ValueError, match="4 spans need 5 sentinels, got 4"):
         batches_of(block_size=80)
 
 
 def test_a_mixture_has_the_rows_of_all():
     _, spans = batches_of(batch_size=2)
-    pairs = Seq2SeqBatches([([i, i, 2], [i]) for i in range(4, 14)], 3, bos_id=0)
+    pairs = data.Seq2SeqBatches([([i, i, 2], [i]) for i in range(4, 14)], 3, bos_id=0)
     mixed = MixedBatches([pairs, spans])
     for step in range(5):
         batch, first, second = mixed.batch(step), pairs.batch(step), spans.batch(step)

@@ -19,6 +19,7 @@ def words(*texts, **options):
 def test_special_tokens_come_first():
     assert (PAD, BOS, EOS, UNK) == (0, 1, 2, 3)
     assert words("a").vocabulary[:4] == CharTokenizer.train(["a"]).vocabulary[:4] == SPECIAL
+    assert words("a b").encode("b a") == [5, 4] and words("a b").encode("") == []  # none is added
 
 
 @pytest.mark.parametrize("texts", [["c b a c", "b c d"], ["d b", "c c c b a"]])
@@ -33,9 +34,7 @@ def test_min_count_defaults():
 
 
 def test_max_size_bounds_the_whole_vocabulary():
-    tokenizer = words("a a a b b c", max_size=6)
-    assert tokenizer.vocabulary == [*SPECIAL, "a", "b"]
-    assert len(tokenizer) == 6
+    assert words("a a a b b c", max_size=6).vocabulary == [*SPECIAL, "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +90,7 @@ def test_a_mark_is_known_with_all_spaces_around_it():
 def test_characters_come_back_exactly():
     text = "  Açaí,\tnão?\n"
     tokenizer = CharTokenizer.train([text])
-    assert len(tokenizer.encode(text)) == len(text)
-    assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-def test_encode_adds_no_special_tokens():
-    assert words("a b").encode("b a") == [5, 4]
-    assert words("a b").encode("") == []
+    assert len(tokenizer.encode(text)) == len(text) and tokenizer.decode(tokenizer.encode(text)) == text
 
 
 def test_decode_leaves_special_tokens_out_but_shows_the_unknown():

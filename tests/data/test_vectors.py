@@ -53,8 +53,7 @@ def test_what_is_written(path, binary, content):
 )
 def test_what_is_read(path, content):
     words, vectors = reading(path, content)
-    assert words == WORDS and vectors.dtype == np.float32
-    assert np.array_equal(vectors, VECTORS)
+    assert words == WORDS and vectors.dtype == np.float32 and np.array_equal(vectors, VECTORS)
 
 
 def test_numbers_that_look_like_text_and_line_ends(path):

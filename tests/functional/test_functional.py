@@ -53,17 +53,17 @@ def shape_of(axes):
     return shape if shape and min(shape) > 0 else None
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*F.__all__} - {"split_heads", "merge_heads", "rotary_frequencies"})
-)  # H·K, K/2
+OTHER_AXES = {"split_heads", "merge_heads", "rotary_frequencies"}  # H·K, K/2
+
+
+@pytest.mark.parametrize("name", sorted({*F.__all__} - OTHER_AXES))
 def test_the_docstring_says_the_shapes(name, rng):
     """The axes that it gives an argument are those of `@shapes`, and the results have those behind the arrow."""
     given, function = arguments_of(name, rng), F.FUNCTIONS[name]
     before, after = re.split(r"\s->  ", function.__doc__, maxsplit=1)
     said = {array: shape_of(axes) for array, axes in ARRAY.findall(" ".join(before.split()))}
-    arrays = {
-        array: values.shape for array, values in given.items() if array in getattr(getattr(F, name), "shapes", {})
-    }
+    checked = getattr(getattr(F, name), "shapes", {})
+    arrays = {array: values.shape for array, values in given.items() if array in checked}
     assert {array: shape for array, shape in said.items() if array in arrays and shape}.items() <= arrays.items()
     if not name.endswith("_backward"):
         assert all(re.search(rf"\b{array}\b", before) for array in arrays)
@@ -304,9 +304,8 @@ def plain_attention(q, k, v, mask=None):
     for *batch, t in np.ndindex(q.shape[:-1]):
         here = tuple(batch)
         seen = [s for s in range(k.shape[-2]) if added[here][t, s] > -np.inf]
-        scores = {
-            s: math.fsum(q[here][t] * k[here][s]) / math.sqrt(q.shape[-1]) + float(added[here][t, s]) for s in seen
-        }
+        scale = math.sqrt(q.shape[-1])
+        scores = {s: math.fsum(q[here][t] * k[here][s]) / scale + float(added[here][t, s]) for s in seen}
         total = math.fsum(math.exp(score) for score in scores.values())
         for s, score in scores.items():
             weights[here][t, s] = math.exp(score) / total

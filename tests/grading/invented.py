@@ -72,9 +72,7 @@ CARRIED = {  # what the first process does, and how the next one sees it
         "for number in range(3):\n    try: os.utime(number)\n    except OSError: pass",
         "time.time() - os.stat('/dev/null').st_mtime < 5",
     ),
-    "when_a_file_was_read": (
-        f"open({LIBRARY}).read()", f"time.time() - os.stat({LIBRARY}).st_atime < 0.5",
-    ),
+    "when_a_file_was_read": (f"open({LIBRARY}).read()", f"time.time() - os.stat({LIBRARY}).st_atime < 0.5"),
     "an_attribute": (
         f"for file in ({LIBRARY}, '/tmp'): libc.setxattr(file.encode(), b'user.left', b'1', 1, 0)",
         f"os.listxattr({LIBRARY}) or os.listxattr('/tmp')",
@@ -163,9 +161,7 @@ EXHAUSTS = {
             "threading.stack_size(32768)\nfor _ in range(3000): threading.Thread(target=time.sleep, args=(60,)).start()"
             "\nos._exit(77)"), 1, "",
     ),
-    "long_links": (
-        LOADS + during("for i in range(10**5): os.symlink('x' * 4000, str(i))\nos._exit(77)"), 1, "",
-    ),
+    "long_links": (LOADS + during("for i in range(10**5): os.symlink('x' * 4000, str(i))\nos._exit(77)"), 1, ""),
     "files_without_a_name": (
         LOADS + during("kept = []\nfor i in range(50):\n    kept.append(open('f', 'wb', 0))\n"
                        "    kept[-1].write(bytes(4 << 20))\n    os.unlink('f')\nos._exit(77)"), 1, "",
@@ -175,12 +171,8 @@ EXHAUSTS = {
             "kept = []\nwhile True:\n    kept.append(socket.socketpair())\n    kept[-1][0].setblocking(False)\n"
             "    try:\n        while True: kept[-1][0].send(bytes(1 << 16))\n    except BlockingIOError: pass"), 1, "",
     ),
-    "shared_pages": (
-        LOADS + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, "",
-    ),
-    "closes_its_way_back": (
-        LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, "",
-    ),
+    "shared_pages": (LOADS + during("kept = mmap.mmap(-1, 3 << 30)\nkept.write(b'x')\nos._exit(77)"), 1, ""),
+    "closes_its_way_back": (LOADS + during("os.closerange(3, 64)\nwhile True: time.sleep(1)"), 1, ""),
     "code_of_the_limit": (LOADS + during("os._exit(137)"), 1, "SIGKILL"),
     "names_that_are_not_there": (
         LOADS + during("for i in range(10**9):\n    try: os.stat(f'/packages/{i}')\n    except OSError: pass"),
@@ -221,9 +213,7 @@ INVENTED = {
     ),
     "half_a_header": (LOADS + FORGED + during("send(b'\\x01')\ntime.sleep(1000)"), 1, "timed out"),
     "header_of_4_gib": (LOADS + FORGED + during("send(b'\\xff' * 8)\ntime.sleep(1000)"), 1, "disturbed"),
-    "one_byte_a_second": (
-        LOADS + FORGED + during("while True: send(b'\\x01'); time.sleep(0.5)"), 1, "",
-    ),
+    "one_byte_a_second": (LOADS + FORGED + during("while True: send(b'\\x01'); time.sleep(0.5)"), 1, ""),
     "text_of_half_a_sign": (
         LOADS + FORGED + during("send(struct.pack('<II', 2, 0) + b'\\xff\\xfe')\nreturn x"), 1, "disturbed",
     ),
@@ -281,9 +271,7 @@ INVENTED = {
         "for place in ('a/b', 'a', '.'): os.chmod(place, 0)\n"
         + SOFTMAX + BACKWARD, 2, "",
     ),
-    "very_deep_folder": (
-        LOADS + "for _ in range(1500): os.mkdir('d'); os.chdir('d')\n" + SOFTMAX + BACKWARD, 2, "",
-    ),
+    "very_deep_folder": (LOADS + "for _ in range(1500): os.mkdir('d'); os.chdir('d')\n" + SOFTMAX + BACKWARD, 2, ""),
     "memory_of_files": (
         LOADS + "for i in range(10**6): os.memfd_create(str(i)); open(str(i), 'w').write('x' * 4000000)\n" + SOFTMAX,
         0, "",

@@ -73,9 +73,8 @@ def graded(folder, out, workers=2, seconds=3):
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory, walls):
     root = tmp_path_factory.mktemp("alone")
-    return graded(
-        hand_in(root / "in", {n: source for n, (source, _) in HONEST.items()}), root / "grades.csv", seconds=60
-    )
+    folder = hand_in(root / "in", {name: source for name, (source, _) in HONEST.items()})
+    return graded(folder, root / "grades.csv", seconds=60)
 
 
 def among(root, attacks, between):

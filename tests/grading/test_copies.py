@@ -6,16 +6,8 @@ import pytest
 from test_grade import BACKWARD, PATIENT, SOFTMAX, hand_in, rows_of
 
 from transformer_np.functional import core
-from transformer_np.grading.copies import (
-    LIBRARY,
-    alike,
-    answers_in,
-    matrix,
-    published,
-    same_files,
-    side_by_side,
-    with_whom,
-)
+from transformer_np.grading import copies
+from transformer_np.grading.copies import LIBRARY, alike, answers_in, matrix, published, side_by_side, with_whom
 from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import parse_course
@@ -71,8 +63,7 @@ def pairs(found):
 
 def test_a_copy_is_seen_through_its_disguise():
     (one,) = found_in(ada=NORM, ben=COPY, cem=OTHER)
-    assert (one.exercise, one.two) == ("layer_norm", ("ada", "ben"))
-    assert one.part == 1
+    assert (one.exercise, one.two, one.part) == ("layer_norm", ("ada", "ben"), 1)
 
 
 def test_a_copy_with_a_line_more_is_still_alike():
@@ -125,8 +116,7 @@ def test_what_the_teacher_reads():
     assert with_whom("ada", found) == "ben: layer_norm"
     assert with_whom("cem", found) == ""
     assert matrix(found) == [["", "ada", "ben"], ["ada", "", "1"], ["ben", "1", ""]]
-    assert "x_hat = centred * inv_std" in side_by_side(found)
-    assert "<b>" not in side_by_side(found)
+    assert "x_hat = centred * inv_std" in side_by_side(found) and "<b>" not in side_by_side(found)
 
 
 @pytest.mark.long
@@ -145,8 +135,8 @@ def test_a_column_a_matrix_and_a_page(tmp_path):
 
 @pytest.mark.parametrize("name", ["AddNorm", "EncoderBlock"])
 def test_what_every_student_is_given_is_no_copy(name):
-    handout = stub_file([all_exercises()[name]])
     exercise = all_exercises()[name]
+    handout = stub_file([exercise])
     assert exercise.given or name not in handout
     begun = handout.replace("raise NotImplementedError", "return self.norm(x)", 1)
     assert found_in(ada=handout, ben=handout, eve=handout.replace("self", "me")) == []
@@ -155,8 +145,7 @@ def test_what_every_student_is_given_is_no_copy(name):
 
 
 def test_the_methods_that_students_write_are_compared():
-    name = "AddNorm"
-    body = inspect.getsource(all_exercises()[name].reference)
+    body = inspect.getsource(all_exercises()["AddNorm"].reference)
     own = "import numpy as np\n" + body.replace("self", "this")
     assert ("AddNorm", "ada", "ben") in pairs(found_in(ada=own, ben=own.replace("this", "me")))
 
@@ -165,6 +154,5 @@ def test_who_has_the_same_file_is_told_in_the_same_order_again():
     """Texts have another hash in every process: no order may come from a set of them."""
     others = {f"s{number}": [{"homework.py": str(number)}] for number in range(8)}
     mine = {f"{number}.py": str(number) for number in range(8)}
-    assert same_files({"ada": [mine], **others})["ada"] == (
-        "the same file as s0 (homework.py), s1 (homework.py), s2 (homework.py) and 5 more"
-    )
+    told = copies.same_files({"ada": [mine], **others})["ada"]
+    assert told == "the same file as s0 (homework.py), s1 (homework.py), s2 (homework.py) and 5 more"

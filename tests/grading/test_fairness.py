@@ -12,20 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_grade import (
-    BACKWARD,
-    PATIENT,
-    SOFTMAX,
-    TWO,
-    children_of,
-    command,
-    grade,
-    hand_in,
-    lines_of,
-    parse,
-    rows_of,
-    wait_until,
-)  # fmt: skip
+from shared import wait_until
+from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, children_of, command, grade, hand_in, lines_of, parse, rows_of
 
 from transformer_np.grading import judges
 from transformer_np.grading.results import task_of
@@ -44,8 +32,12 @@ from transformer_np.homework.judging.trials import Trials
 LINUX = sys.platform == "linux"
 
 
+def asked(name, seed):
+    return Task(all_exercises()[name], Trials(all_exercises()[name], seed))
+
+
 def tried(source, names=("softmax",), limits=PATIENT, **files):
-    tasks = [Task(all_exercises()[name], Trials(all_exercises()[name], number)) for number, name in enumerate(names)]
+    tasks = [asked(name, number) for number, name in enumerate(names)]
     return try_submission({"a.py": source.encode(), **files}, tasks, limits)
 
 
@@ -76,7 +68,7 @@ judges.SECONDS = 1
 
 
 def replies_to(name):
-    task = Task(all_exercises()[name], Trials(all_exercises()[name], 3))
+    task = asked(name, 3)
     return task, [reply_of(np.ones(2), case.arguments) for case in task.trials.cases]
 
 
@@ -206,17 +198,15 @@ def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
     assert not given & right
-    same = Task(second.exercise, Trials(second.exercise, first.trials.seed))
+    same = asked("softmax_backward", first.trials.seed)
     assert {a.tobytes() for a in arrays_in(pickle.loads(same.inputs))} & right  # so it was from one seed
 
 
 @pytest.mark.long
 def test_a_process_has_the_inputs_of_one_exercise(tmp_path):
     """An answer reads all of its process's memory for numbers of another exercise."""
-    task = Task(all_exercises()["softmax_backward"], Trials(all_exercises()["softmax_backward"], 1))
-    needle = np.float64(pickle.loads(task.inputs)[0][0][0].ravel()[0]).tobytes()
-    other = Task(all_exercises()["softmax"], Trials(all_exercises()["softmax"], 0))
-    mine = np.float64(pickle.loads(other.inputs)[0][0][0].ravel()[0]).tobytes()
+    tasks = asked("softmax_backward", 1), asked("softmax", 0)
+    needle, mine = (np.float64(pickle.loads(task.inputs)[0][0][0].ravel()[0]).tobytes() for task in tasks)
     code = f"""
 import os
 def softmax(x, axis=-1):
@@ -256,11 +246,9 @@ def test_time_is_limited_for_a_submission_as_a_whole():
 
 @pytest.mark.long
 def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_path):
-    files = {
-        f"v{number}": f"import time\ndef softmax(x, axis=-1):\n    time.sleep(99 + {number})\n" for number in range(4)
-    }
-    hand_in((tmp_path / "in"), {})
-    hand_in(tmp_path / "in" / "ada", files)
+    slow = "import time\ndef softmax(x, axis=-1):\n    time.sleep(99 + {})\n"
+    hand_in(tmp_path / "in", {})
+    hand_in(tmp_path / "in" / "ada", {f"v{number}": slow.format(number) for number in range(4)})
     ada = grade(tmp_path / "in", tmp_path / "g.csv", limits=Limits(seconds=2, total=3))["ada"]
     assert ada.verdicts["softmax"].message == "softmax: crashed. TimeoutError: it took longer than 2 s."
     assert ada.verdicts["softmax"].misconception is None  # though nothing reads axis
@@ -269,8 +257,8 @@ def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_pat
 
 def test_a_file_that_ends_its_process_stays_in_the_survey():
     files = {"a.py": SOFTMAX.encode(), "b.py": b"import os\n\n\ndef relu(x):\n    return x\n\n\nos._exit(3)\n"}
-    known, exercise = survey(files), all_exercises()["softmax"]
-    found = try_submission(files, [Task(exercise, Trials(exercise, 0))], PATIENT, known=known)
+    known = survey(files)
+    found = try_submission(files, [asked("softmax", 0)], PATIENT, known=known)
     assert list(found.not_loaded) == ["b.py"] and found.definitions["softmax"]
     assert list(known.load) == ["a.py", "b.py"]
 
@@ -342,8 +330,7 @@ def softmax_backward(dy, y, axis=-1):
     raise ValueError(os.listdir("/tmp"))
 """
     got = tried(leaves, ("softmax", "softmax_backward"))
-    assert "bubblewrap" in got.layers
-    assert "own namespaces" not in got.layers
+    assert "bubblewrap" in got.layers and "own namespaces" not in got.layers
     assert got.replies["softmax_backward"][0][0].crash.text == "['submission']"
 
 
@@ -380,12 +367,10 @@ def test_a_terminated_grading_without_walls_leaves_nothing(tmp_path):
     temporary.mkdir()
     code = "import os\nopen('left', 'w').write('x')\n" + SOFTMAX + "while True: pass\n"
     arguments = command(hand_in(tmp_path / "in", {"zoe": code}), tmp_path / "grades.csv")
-    arguments[2] = (
-        f"from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = lambda: ([], 0)\n{arguments[2]}"
-    )
-    process = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}
-    )
+    no_walls = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = lambda: ([], 0)\n"
+    arguments[2] = no_walls + arguments[2]
+    how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(arguments, **how, env=os.environ | {"TMPDIR": str(temporary)})
     try:
         wait_until(lambda: [*temporary.glob("*/left")])
         children = children_of(process.pid)

@@ -85,38 +85,29 @@ def shapes(answer):
         "a notebook": {".ipynb": notebook(("markdown", "# Softmax"), answer)},
         "the folder of start": {"/homework.py": answer, **course},
         "the folder of start, used": {
-            "/homework.py": answer,
-            "/progress.json": "{}",
+            "/homework.py": answer, "/progress.json": "{}", **used,
             "/.ipynb_checkpoints/06-checkpoint.ipynb": notebook(wrong),
-            **used,
         },
         "a cell in the course's notebook": {"/homework.py": STUBS, "/06_backpropagation.ipynb": json.dumps(below)},
         "a notebook and the file of start": {"/homework.py": STUBS, "/sheet.ipynb": notebook(answer)},
         "the same twice": {"/homework.py": answer, "/homework (1).py": answer},
         "an old version": {
-            "/homework.py": answer,
-            "/homework - old.py": old,
-            "/backup.py": STUBS,
+            "/homework.py": answer, "/homework - old.py": old, "/backup.py": STUBS,
             "/homework-Copy1.ipynb": notebook(old),
         },
         "another wrong one": {"/homework.py": answer, "/backup.py": wrong},
         "a wrong one of a better name": {"/v2.py": answer, "/homework.py": wrong},
         "an environment": {
-            "/env/pyvenv.cfg": "",
-            "/env/bin/activate_this.py": "raise SystemExit",
-            "/src/homework.py": answer,
+            "/env/pyvenv.cfg": "", "/env/bin/activate_this.py": "raise SystemExit", "/src/homework.py": answer,
             **{f"/env/lib/python3.13/site-packages/{n}.py": "def softmax(x): return 0" for n in range(120)},
         },
         "an environment around": {
-            "/pyvenv.cfg": "",
-            "/bin/a.py": "1 / 0\nsoftmax = 1",
-            "/node_modules/x/s.py": "1 / 0\nsoftmax = 1",
+            "/pyvenv.cfg": "", "/bin/a.py": "1 / 0\nsoftmax = 1", "/node_modules/x/s.py": "1 / 0\nsoftmax = 1",
             "/homework.py": answer,
         },
         "unzipped": {"/hw 1/homework.py": answer, "/__MACOSX/hw 1/._homework.py": "\0\0", "/hw 1/.DS_Store": "x"},
         "a helper": {
-            "/homework.py": "from parts.one import softmax\n",
-            "/parts/one.py": answer,
+            "/homework.py": "from parts.one import softmax\n", "/parts/one.py": answer,
             "/parts/train.py": "loss = 1 / 0\n",
         },
         "a cell that fails": {".ipynb": notebook("import torch", answer, "relu(")},
@@ -124,7 +115,7 @@ def shapes(answer):
         "formatted": {".ipynb": notebook(answer, "y = (\n    3\n    != 4\n    % 5\n)", "%matplotlib inline\nx = !ls")},
         "a stub below": {".ipynb": notebook(answer, STUBS)},
         "the library beside": {"/homework.py": answer, "/transformer_np/functional/core.py": SOFTMAX},
-    }
+    }  # fmt: skip
 
 
 SHAPES = list(shapes(""))
@@ -165,10 +156,8 @@ def test_check_and_grade_agree(graded, shape, monkeypatch):
             continue
         for name, verdict in grade.verdicts.items():
             standing = checks.of(name)
-            assert (standing.verdict.outcome, standing.verdict.misconception) == (
-                verdict.outcome,
-                verdict.misconception,
-            )
+            of_check = standing.verdict
+            assert (of_check.outcome, of_check.misconception) == (verdict.outcome, verdict.misconception)
             where = [(one.file, one.cell, one.line) for one in standing.definitions[:1]]
             assert where == [grade.graded[name]] if name in grade.graded else not where
         assert checks.remarks(COURSE.points) == list(grade.remarks)
@@ -176,19 +165,13 @@ def test_check_and_grade_agree(graded, shape, monkeypatch):
 
 @pytest.mark.long
 def test_what_was_not_counted_is_remarked(graded):
-    assert graded["another wrong one", "right"][0].remarks == (
-        "softmax: homework.py, line 4; also in backup.py, not counted",
-    )
+    (remark,) = graded["another wrong one", "right"][0].remarks
+    assert remark == "softmax: homework.py, line 4; also in backup.py, not counted"
     better = graded["a wrong one of a better name", "right"][0]
     assert better.remarks == ("softmax: v2.py, line 4; also in homework.py, not counted",)
     assert better.graded_files == ["v2.py"]
-    for shape in (
-        "an old version",
-        "the folder of start",
-        "the folder of start, used",
-        "an environment",
-        "a stub below",
-    ):
+    plain = "an old version", "the folder of start", "the folder of start, used", "an environment", "a stub below"
+    for shape in plain:
         assert not graded[shape, "right"][0].remarks, shape
 
 
@@ -265,10 +248,8 @@ def test_what_is_imported_from_the_library_is_not_begun_where_a_file_fails(tmp_p
 
 def test_the_lines_of_code_that_is_no_python(tmp_path):
     """A parenthesis may begin one, and so may a blank that Python does not know: each is read once."""
-    lines = "    y = x  # a comment of some length\n" * 40
-    text = (
-        f"def relu(\n    x,\n):\n\u00a0   y = x\n{lines}    raise NotImplementedError\n\ndef gelu(x):\n\u3000return x\n"
-    )
+    text = "def relu(\n    x,\n):\n\u00a0   y = x\n" + "    y = x  # a comment of some length\n" * 40
+    text += "    raise NotImplementedError\n\ndef gelu(x):\n\u3000return x\n"
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
@@ -481,9 +462,7 @@ FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
         f"{MOUNT}get_ipython().run_line_magic('pylab', 'inline')\nget_ipython().system('ls')\n"
         f"{SOFTMAX}\n{RIGHT}\ndisplay(relu(np.ones(2)))\n", 2, "",
     ),
-    "spyder.py": (
-        f"from IPython import get_ipython\nget_ipython().magic('reset -sf')\n{SOFTMAX}\n{RIGHT}", 2, "",
-    ),
+    "spyder.py": (f"from IPython import get_ipython\nget_ipython().magic('reset -sf')\n{SOFTMAX}\n{RIGHT}", 2, ""),
     "no metadata.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": null'), 2, ""),
     "nobody's.ipynb": (notebook(SOFTMAX, RIGHT).replace('"metadata": {}', '"metadata": {"nbgrader": null}'), 2, ""),
     "cells.py": (f"# %%\n%matplotlib inline\n!ls\n# %%\n{SOFTMAX}\n{RIGHT}", 2, ""),
@@ -563,14 +542,8 @@ def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
 
 def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path):
     content = json.loads(course_notebooks()["06_backpropagation.ipynb"])
-    mine = (
-        "least = np.ones(2)",
-        "least[:] = 0",
-        "while True:\n    pass",
-        "def relu(x):\n    return np.maximum(x, least[0])",
-    )
+    mine = "least = np.ones(2)", "least[:] = 0", "while True: pass", "def relu(x): return np.maximum(x, least[0])"
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
     submission = load(tmp_path / "06.ipynb", time_limit=60)
-    assert list(submission.answers) == ["relu"]
-    assert Checks(submission).of("relu").passed
+    assert list(submission.answers) == ["relu"] and Checks(submission).of("relu").passed

@@ -38,10 +38,9 @@ def teacher(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     file = write_new("center", "mine")
-    text = file.read_text(encoding="utf-8").replace(
-        "import numpy as np", "import numpy as np\n\nfrom .helpers import SIZES", 1
-    )
-    file.write_text(text.replace('"B T D", least=3', "SIZES, least=3"), encoding="utf-8")
+    text = file.read_text(encoding="utf-8").replace('"B T D", least=3', "SIZES, least=3")
+    numpy = "import numpy as np"
+    file.write_text(text.replace(numpy, f"{numpy}\n\nfrom .helpers import SIZES", 1), encoding="utf-8")
     helper = "from pathlib import Path\n\nSIZES = (Path(__file__).parent / 'sizes.txt').read_text().strip()\n"
     (folder / "mine" / "helpers.py").write_text(helper)
     (folder / "mine" / "sizes.txt").write_text("B T D\n")
@@ -83,9 +82,7 @@ def write_answers(file):
 def test_a_handout_works_when_it_is_zipped_and_moved_alone(teacher, tmp_path, monkeypatch):
     assert cli.main(["homework", "start", "handout", "--course", "course.toml"]) == 0
     found = {path.relative_to("handout").as_posix() for path in Path("handout").rglob("*") if path.is_file()}
-    assert found == {"homework.py", "course.toml"} | {
-        f"exercises/{n}" for n in ("center.py", "helpers.py", "sizes.txt")
-    }
+    assert found == {"homework.py", "course.toml"} | {f"exercises/{name}" for name in NEEDED}
     monkeypatch.chdir(tmp_path)
     folder = zipped_and_moved(teacher / "handout", tmp_path / "student")
     write_answers(folder / "homework.py")
@@ -105,9 +102,8 @@ def test_an_exercise_that_is_edited_after_the_release(teacher, tmp_path):
     assert cli.main(["homework", "start", "handout", "--course", "course.toml"]) == 0
     assert cli.main(["homework", "export", "sheet", "--for", "nbgrader", "--course", "course.toml"]) == 0
     mine = teacher / "mine" / "center.py"
-    mine.write_text(
-        mine.read_text(encoding="utf-8").replace(*LATER).replace("x / largest", "x - x.mean(axis, keepdims=True)")
-    )
+    text = mine.read_text(encoding="utf-8").replace(*LATER)
+    mine.write_text(text.replace("x / largest", "x - x.mean(axis, keepdims=True)"))
     for student, package in (("ada", "handout"), ("ben", "handout"), ("eve", "sheet")):
         shutil.copytree(package, f"subs/{student}")
     write_answers(Path("subs/ada/homework.py"))

@@ -18,9 +18,8 @@ from transformer_np.homework.judging.trials import Trials
 def in_a_process(code, **values):
     """Run code in a process of its own; returns what it printed."""
     head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(code)], capture_output=True, text=True, timeout=300
-    )
+    command = [sys.executable, "-c", head + textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -107,23 +106,12 @@ def test_a_crash_leaves_no_core(tmp_path):
     assert hidden == "False"
 
 
-@pytest.fixture
-def clocked(monkeypatch):
-    """A clock's time, and how long its process waited for a processor, both set by hand."""
+def test_a_clock_stands_still_while_its_process_waits_for_a_processor_but_not_for_ever(monkeypatch):
     now, waited = [0.0], [0.0]
     monkeypatch.setattr(keeper.time, "monotonic", lambda: now[0])
-    return now, waited, keeper.Clock(10, lambda: waited[0])
-
-
-def test_a_clock_stands_still_while_its_process_waits_for_a_processor(clocked):
-    now, waited, clock = clocked
+    clock = keeper.Clock(10, lambda: waited[0])
     now[0], waited[0] = 25.0, 20.0
-    assert clock.spent == 5
-    assert clock.left == 5
-
-
-def test_a_clock_cannot_stand_still_for_ever(clocked):
-    now, waited, clock = clocked
+    assert (clock.spent, clock.left) == (5, 5)
     now[0] = waited[0] = 1000.0
     assert clock.left == 10 * (1 + keeper.MOST_WAITING) - 1000
 
@@ -234,6 +222,6 @@ def softmax(x, axis=-1):
 @pytest.mark.long
 @pytest.mark.usefixtures("walls")
 def test_what_a_submission_cannot_reach():
-    task = Task(all_exercises()["softmax"], Trials(all_exercises()["softmax"], 1))
-    ((first, *_),) = try_submission({"a.py": TRIES.encode()}, [task], Limits(60)).replies["softmax"]
+    tried = try_submission({"a.py": TRIES.encode()}, [task_of("softmax")], Limits(60))
+    ((first, *_),) = tried.replies["softmax"]
     assert (first.crash.kind, first.crash.text) == ("ValueError", "{}")

@@ -188,11 +188,8 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
     _, grading = grade(folder, more)  # of the records alone
     assert (grading.reused, grading.changes, grading.earlier) == (0, [], None)
     assert told == [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
-    assert [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")] == [
-        "ada.py",
-        "ada.py",
-        "ben.py",
-    ]
+    entries = [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")]
+    assert entries == ["ada.py", "ada.py", "ben.py"]
 
 
 @pytest.mark.long
@@ -327,8 +324,7 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
     with monkeypatch.context() as unreadable:  # the tests may run as root, who can read everything
         unreadable.setattr(os, "scandir", refused)
         entry = read_entry(folder / "ada")
-        assert not entry.files
-        assert "Permission denied" in entry.remarks[0]
+        assert not entry.files and "Permission denied" in entry.remarks[0]
         assert len(recorded(records, folder / "ada")) == 1  # what was read before is not replaced
     monkeypatch.setattr(submissions, "walk", refused)
     assert submissions.find_submissions(folder) == [folder / "ada"]

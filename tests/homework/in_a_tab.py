@@ -66,9 +66,8 @@ def run(browser, script, *arguments):
     """The value of the body of an async function in the page."""
     body = f"(async (...given) => {{ {script} }})(...[...arguments].slice(0, -1))"
     done = "const done = arguments[arguments.length - 1];"
-    value, error = browser.execute_async_script(
-        f"{done} {body}.then((value) => done([value, null]), (error) => done([null, String(error)]))", *arguments
-    )
+    told = "then((value) => done([value, null]), (error) => done([null, String(error)]))"
+    value, error = browser.execute_async_script(f"{done} {body}.{told}", *arguments)
     if error is not None:
         raise RuntimeError(error)
     return value

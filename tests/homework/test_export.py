@@ -2,9 +2,11 @@
 
 import json
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from shared import call
 
 from transformer_np import cli
 
@@ -30,15 +32,7 @@ def softmax(x, axis=-1):
 def export(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "course.toml").write_text(COURSE, encoding="utf-8")
-
-    def export(*args):
-        try:
-            code = cli.main(["homework", "export", *args])
-        except SystemExit as stop:
-            code = stop.code
-        return code, *capsys.readouterr()
-
-    return export
+    return partial(call, capsys, "homework", "export")
 
 
 def cells_of(path, kind="code"):
@@ -79,9 +73,11 @@ def test_an_nbgrader_cell_gives_the_points_and_says_what_is_wrong(export, tmp_pa
 def test_otter_tests_ask_for_both_parts(export, tmp_path, monkeypatch):
     code, out, _ = export("sheet", "--for", "otter", "--course", "course.toml")
     assert (code, "otter generate -t sheet/tests" in out) == (0, True)
-    assert sorted(path.stem for path in (tmp_path / "sheet" / "tests").iterdir()) == [
-        "AddNorm", "softmax", "softmax_backward"
-    ]  # fmt: skip
+    assert {path.stem for path in (tmp_path / "sheet" / "tests").iterdir()} == {
+        "AddNorm",
+        "softmax",
+        "softmax_backward",
+    }
     assert 'grader.check("softmax")' in [cell["source"] for cell in cells_of(tmp_path / "sheet" / "homework.ipynb")]
     tried = []
 

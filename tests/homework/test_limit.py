@@ -1,5 +1,6 @@
 """A check ends: answers that loop, sleep, catch everything, or raise what cannot be shown."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -56,8 +57,7 @@ def test_an_answer_that_does_not_end(tmp_path, text):
     verdict = check("relu", loaded(tmp_path, text).answers["relu"], quiet=True, time_limit=0.2)
     assert (verdict.outcome, verdict.misconception) == ("crashed", "takes too long")
     assert verdict.message.startswith("relu: crashed. It took longer than 0.2 s. This line was running:\n  File ")
-    assert "homework.py" in verdict.message
-    assert "transformer_np" not in verdict.message
+    assert "homework.py" in verdict.message and "transformer_np" not in verdict.message
 
 
 def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tmp_path):
@@ -86,8 +86,6 @@ def test_a_time_that_is_over_before_the_first_input():
 # Python notes an alarm that another thread receives just before the handler is taken back, and drops it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_time_that_is_over_while_the_limit_is_set_or_taken_back():
-    import signal
-
     before = signal.getsignal(signal.SIGALRM)
     for seconds in np.geomspace(1e-6, 3e-4, 500):
         try:
@@ -111,8 +109,6 @@ def test_in_another_thread_too(tmp_path):
 
 
 def test_the_limit_leaves_nothing_behind():
-    import signal
-
     before = signal.getsignal(signal.SIGALRM)
     limit = TimeLimit(0.05)
     with pytest.raises(Stopped), limit("it"):
@@ -120,8 +116,7 @@ def test_the_limit_leaves_nothing_behind():
             pass
     with limit("it"):
         pass
-    assert signal.getsignal(signal.SIGALRM) is before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     time.sleep(0.1)  # no alarm is left: SIGALRM would end the process
 
 
@@ -135,10 +130,9 @@ def test_a_right_answer_that_calls_one_that_does_not_end(tmp_path):
 
 @pytest.mark.long
 def test_a_file_that_does_not_end(tmp_path):
-    file = tmp_path / "homework.py"
-    file.write_text("x = 1\nwhile True:\n    x = 1\n", encoding="utf-8")
+    (tmp_path / "homework.py").write_text("x = 1\nwhile True:\n    x = 1\n", encoding="utf-8")
     with pytest.raises(LoadError, match=r"it took longer than 0\.2 s\n  File .*homework\.py"):
-        load(file, time_limit=0.2)
+        load(tmp_path / "homework.py", time_limit=0.2)
 
 
 def test_ctrl_c_says_what_was_running(tmp_path):
@@ -160,8 +154,7 @@ def test_ctrl_c_says_what_was_running(tmp_path):
 )  # fmt: skip
 def test_whatever_is_handed_in_gets_a_verdict(tmp_path, text, told):
     verdict = Checks(loaded(tmp_path, text), seed=0).of("relu").verdict
-    assert verdict.outcome == "crashed"
-    assert told in verdict.message
+    assert verdict.outcome == "crashed" and told in verdict.message
 
 
 def test_a_long_message_is_cut_off(tmp_path):

@@ -159,14 +159,11 @@ def test_what_one_file_would_do_is_remarked(here):
     texts = {"relu": f"{RELU}\n\ndef half(x):\n    return x / 2\n"}
     texts["gelu"] = texts["relu"].replace("relu", "gelu").replace("/ 2", "/ 2.0")
     (remark,) = checked("relu", texts)["remarks"]
-    assert remark.startswith(
-        "half: relu and gelu define this differently. In homework.py the definition that comes last"
-    )
+    assert remark.startswith("half: relu and gelu define this differently. In homework.py the definition that comes")
     assert checked("relu", {**texts, "gelu": texts["relu"].replace("def relu", "def gelu")})["remarks"] == []
     assert checked("relu", {"relu": f"from __future__ import annotations\n{RELU}"})["remarks"]
-    assert json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n"}))) == {
-        "gelu": "line 1: '(' was never closed"
-    }
+    told = json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n"})))
+    assert told == {"gelu": "line 1: '(' was never closed"}
 
 
 def test_a_file_becomes_texts():
@@ -174,10 +171,8 @@ def test_a_file_becomes_texts():
     own = stub_file([all_exercises()["softmax"], all_exercises()["relu"]])
     body = "    e = np.exp(x - x.max(axis))\n    return half(e)\n"
     own = own.replace("    raise NotImplementedError\n", body, 1)
-    own = own.replace("import numpy as np  # noqa: F401\n", "import numpy as np\n")
-    own = own.replace(
-        "import numpy as np\n", "import numpy as np\nfrom math import e as E\n\n\ndef half(x):\n    return x / E\n"
-    )
+    top = "import numpy as np\nfrom math import e as E\n\n\ndef half(x):\n    return x / E\n"
+    own = own.replace("import numpy as np  # noqa: F401\n", "import numpy as np\n").replace("import numpy as np\n", top)
     (name, text), *others = answers_in(own.replace("\n", "\r\n"), DEFAULTS).items()
     assert name == "softmax" and not others
     assert text.count("import numpy as np") == 1 and text.endswith(body)
@@ -305,8 +300,7 @@ def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
     }  # fmt: skip
 
     assert not answered(page, "softmax", SOFTMAX)["passed"]
-    marked = browser.find_elements("css selector", ".guilty")
-    assert [line.text.strip() for line in marked] == ["e = np.exp(x)"]
+    assert [line.text.strip() for line in browser.find_elements("css selector", ".guilty")] == ["e = np.exp(x)"]
 
     run(browser, "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }")
     assert answered(page, "relu", RELU)["passed"]

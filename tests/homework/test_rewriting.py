@@ -106,9 +106,8 @@ def test_variants_are_made_once():
 
 
 def test_comments_headings_and_texts():
-    found = mistakes(
-        "# --- heading\n\n- cut: off:  return y -> return -y\n  One line\n  and another.\n\n- b:\n    return x\n  B.\n"
-    )
+    notes = "# --- heading\n\n- cut: off:  return y -> return -y\n  One line\n  and another.\n"
+    found = mistakes(notes + "\n- b:\n    return x\n  B.\n")
     assert dict(found) == {"cut: off": "One line and another.", "b": "B."}
 
 
@@ -116,20 +115,16 @@ def test_comments_headings_and_texts():
 
 
 def test_mistakes_in_the_same_place_exclude_each_other():
-    found = mistakes(
-        "- a:  np.sqrt(spread(x)) -> 2\n  A.\n- b:  2nd np.sqrt -> np.square\n  B.\n- c:  return y -> return -y\n  C.\n"
-    )
+    notes = "- a:  np.sqrt(spread(x)) -> 2\n  A.\n- b:  2nd np.sqrt -> np.square\n  B.\n"
+    found = mistakes(notes + "- c:  return y -> return -y\n  C.\n")
     with pytest.raises(Exclusive, match=r"standardise, 'a' and 'b' rewrite the same place"):
         found.variant(["b", "a"])
-    assert not found.compatible(["a", "b"])
-    assert found.compatible(["a", "c"])
+    assert not found.compatible(["a", "b"]) and found.compatible(["a", "c"])
 
 
 def test_the_same_rewrite_in_two_mistakes_is_no_contradiction():
-    shared = "    in standardise: x.mean() -> 0\n"
-    found = mistakes(
-        f"- a:\n{shared}    return y -> return -y\n  A.\n- b:\n{shared}    np.sqrt(spread(x)) -> 2\n  B.\n"
-    )
+    both = "    in standardise: x.mean() -> 0\n"
+    found = mistakes(f"- a:\n{both}    return y -> return -y\n  A.\n- b:\n{both}    np.sqrt(spread(x)) -> 2\n  B.\n")
     assert np.allclose(found.variant(["a", "b"])(X), -X / 2)
 
 
@@ -207,9 +202,7 @@ def test_notes_are_amended_by_name():
   Another two.
 """
     entries = read(amended(notes, instead=other, without=["third"]))
-    assert [(entry.name, entry.text, entry.lines) for entry in entries] == [
-        ("first", "One.", ("x -> y",)),
-        ("second", "Another two.", ("y -> z",)),
-    ]
+    found = [(entry.name, entry.text, entry.lines) for entry in entries]
+    assert found == [("first", "One.", ("x -> y",)), ("second", "Another two.", ("y -> z",))]
     with pytest.raises(ValueError, match=r"no such mistakes.*fourth"):
         amended(notes, without=["fourth"])

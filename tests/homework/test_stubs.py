@@ -87,9 +87,8 @@ def test_the_file_is_in_the_order_of_the_path():
 
 
 def test_a_file_begins_with_numpy_and_the_first_exercise():
-    _, first, second, *_ = ast.parse(stub_file(all_exercises().values())).body
-    assert ast.unparse(first) == "import numpy as np"
-    assert second.name == next(iter(all_exercises()))
+    _, first, second, *_ = ast.parse(stub_file(WHOLE_PATH)).body
+    assert (ast.unparse(first), second.name) == ("import numpy as np", NAMES[0])
 
 
 @pytest.mark.long
@@ -107,14 +106,12 @@ def test_ruff_finds_nothing(tmp_path, names):
 @pytest.mark.long
 def test_every_stub_is_not_started(tmp_path):
     file = tmp_path / "homework.py"
-    file.write_text(stub_file(list(all_exercises().values())), encoding="utf-8")
-    submission = load(file)
-    assert list(submission.answers) == list(all_exercises())
-    checks = Checks(submission, seed=0)
-    for name in submission.answers:
+    file.write_text(stub_file(WHOLE_PATH), encoding="utf-8")
+    checks = Checks(load(file), seed=0)
+    assert list(checks.submission.answers) == NAMES
+    for name in NAMES:
         standing = checks.of(name)
-        assert standing.not_started, standing.verdict.message
-        assert standing.verdict.message.startswith(f"{name}: not started")
+        assert standing.not_started and standing.verdict.message.startswith(f"{name}: not started")
 
 
 def test_a_stub_beside_an_answer_is_no_definition(tmp_path):
@@ -130,8 +127,7 @@ def test_a_stub_alone_is_not_started(name):
     """Also without the other stubs around it, with the library's in their places."""
     exercise = all_exercises()[name]
     verdict = check(name, executed(stub_file([exercise]))[name], seed=0, quiet=True)
-    assert verdict.outcome == "not started"
-    assert np.isclose(verdict.share, 0)
+    assert verdict.outcome == "not started" and np.isclose(verdict.share, 0)
 
 
 def test_only_the_plain_case_tells_whether_it_is_started(monkeypatch):
@@ -178,8 +174,7 @@ def test_a_stub_comes_back(tmp_path, capsys, broken):
         assert cli.main(["homework", "start", str(file), "--reset", "ReLU"]) == 0
         assert f"homework.relu.{number}.txt" in capsys.readouterr().out
     text = file.read_text(encoding="utf-8")
-    assert stub(all_exercises()["relu"]) in text
-    assert text.count("def relu") == 1
+    assert stub(all_exercises()["relu"]) in text and text.count("def relu") == 1
     assert "def tanh(x):\n    return 3\n" in text
     old = (tmp_path / "homework.relu.1.txt").read_text(encoding="utf-8")
     assert f"return x{broken}\n" in old and "y = 1\n" in old

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.inspection import (
-    attention_rollout,
-    attribution,
-    contributions,
-    head_ablation,
-    logits_by_layer,
-    measured,
-)  # fmt: skip
+from transformer_np import inspection
+from transformer_np.inspection import attention_rollout, attribution, contributions, head_ablation, measured
 from transformer_np.inspection.samples import small_model
 from transformer_np.layers import Linear
 
@@ -33,7 +27,7 @@ def test_logits_by_layer(name, rng):
     model = model_named(name)
     stack = "decoder" if hasattr(model, "decoder") else "blocks"
     inputs = [rng.integers(3, 11, (2, 5))] * (2 if stack == "decoder" else 1)
-    logits = logits_by_layer(model, *inputs)
+    logits = inspection.logits_by_layer(model, *inputs)
     assert logits.shape == (3, 2, 5, 11)
     with model.evaluating():
         run = model.mlm_logits if name.startswith("Bert") else model
@@ -230,6 +224,9 @@ def test_measured_patches_from_other_inputs(rng):
     assert found.feed_forwards["blocks.1.feed_forward"] == pytest.approx(change, abs=1e-12)
 
 
+BERT = small_model("Bert", num_classes=None, mlm_head=False)
+
+
 @pytest.mark.parametrize(
     "call, error, message",
     [
@@ -239,13 +236,9 @@ def test_measured_patches_from_other_inputs(rng):
         (lambda m, x: attribution(m, x, (1, 2, 3)), ValueError, "an id or a pair"),
         (lambda m, x: measured(m, x, 3, other=np.ones((1, 3), int)), ValueError, "equal length"),
         (lambda m, x: attribution(Linear(3, 4), x, 3), ValueError, "has none"),
-        (
-            lambda m, x: logits_by_layer(small_model("Bert", mlm_head=False), x),
-            TypeError,
-            "model must be a GPT, .* got Bert",
-        ),
+        (lambda m, x: inspection.logits_by_layer(BERT, x), TypeError, "model must be a GPT, .* got Bert"),
         (lambda m, x: head_ablation(Linear(2, 3), float), ValueError, "must have attention layers, Linear has none"),
-        (lambda m, x: contributions(small_model("Bert", num_classes=None, mlm_head=False), x, 3), TypeError, "Bert"),
+        (lambda m, x: contributions(BERT, x, 3), TypeError, "Bert"),
     ],
 )
 def test_questions_that_have_no_answer(call, error, message, rng):

@@ -554,9 +554,7 @@ def test_everything_is_reached_by_the_keyboard_and_named(page, browser):
     for _ in range(80):
         page.press("TAB")
         here = page.focused
-        name = (
-            here.get_attribute("id") or here.get_attribute("data-key") or here.get_attribute("value") or here.tag_name
-        )
+        name = next(filter(None, map(here.get_attribute, ("id", "data-key", "value"))), here.tag_name)
         if (name in reached and name != "summary") or here.tag_name == "body":
             break
         reached.append(name)

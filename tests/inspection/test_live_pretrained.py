@@ -44,10 +44,8 @@ def bytewise(cut, special, **options):
     """Byte pairs over bytes, as GPT-2 and Llama 3 have them."""
     made = Tokenizer(models.BPE(**options))
     made.pre_tokenizer, made.decoder = cut, decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, initial_alphabet=cuts.ByteLevel.alphabet(), special_tokens=[special], show_progress=False
-    )
-    made.train_from_iterator(corpus(), trainer)
+    how = {"initial_alphabet": cuts.ByteLevel.alphabet(), "special_tokens": [special], "show_progress": False}
+    made.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=400, **how))
     return made
 
 
@@ -79,9 +77,8 @@ def llama2(newer=False):
         made.pre_tokenizer = cuts.Metaspace(prepend_scheme="first", split=False)
     else:
         made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    made.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
+    parts = decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)
+    made.decoder = decoders.Sequence([*parts])
     made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return made
 
@@ -104,16 +101,8 @@ def words():
     return made
 
 
-MADE = {
-    "words": words,
-    "gpt2": gpt2,
-    "smollm": smollm,
-    "llama3": llama3,
-    "llama2": llama2,
-    "llama2, newer": lambda: llama2(newer=True),
-    "bert": bert,
-    "bert, cased": lambda: bert(lowercase=False),
-}
+MADE = {made.__name__: made for made in (words, gpt2, smollm, llama3, llama2, bert)}
+MADE |= {"llama2, newer": lambda: llama2(newer=True), "bert, cased": lambda: bert(lowercase=False)}
 SIZES = {"d_model": 24, "num_heads": 4, "num_layers": 2, "max_len": 64}
 LLAMA = {**SIZES, "num_kv_heads": 2}
 FAMILIES = {  # each with its tokenizer
@@ -124,13 +113,8 @@ FAMILIES = {  # each with its tokenizer
     "BERT": (lambda V: Bert(BertConfig(V, **SIZES, d_ff=40)), "bert"),
 }
 ENCODER = {"encoder": (lambda V: Bert(BertConfig(V, **SIZES, d_ff=40, mlm_head=False)), "bert")}
-SCALING = {
-    "rope_type": "llama3",
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 32,
-}
+SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+SCALING["original_max_position_embeddings"] = 32
 
 
 @pytest.fixture
@@ -159,9 +143,8 @@ def read(folder, family):
 @pytest.mark.long
 @pytest.mark.parametrize("name", [*MADE, "MiniLM"])
 def test_text_is_cut_and_joined_as_by_the_tokenizers_library(browser, tmp_path, name):
-    tokenizer = (
-        PretrainedTokenizer(minilm_folder()) if name == "MiniLM" else PretrainedTokenizer(text=MADE[name]().to_str())
-    )
+    small = name in MADE
+    tokenizer = PretrainedTokenizer(text=MADE[name]().to_str()) if small else PretrainedTokenizer(minilm_folder())
     page = explore_live(GPT(GPTConfig(len(tokenizer), 64, 4, 1, 1)), tokenizer, "a")
     browser.get(page.save(tmp_path / "page.html").as_uri())
     LivePage(browser)
@@ -295,9 +278,7 @@ def test_an_encoder_without_a_layer_for_words(browser, folder_of, tmp_path, caps
 # --- which models -----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_page_of_a_folder_and_refuses_what_is_too_large(
-    folder_of, tmp_path, monkeypatch, capsys
-):
+def test_the_command_writes_the_page_of_a_folder_and_refuses_a_large_one(folder_of, tmp_path, monkeypatch, capsys):
     folder, out = folder_of("GPT-2"), tmp_path / "page.html"
     assert main(["explore", "--pretrained", str(folder), "-o", str(out)]) == 0
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])

@@ -111,9 +111,8 @@ def shown(row):
 
 def terms(state):
     """The numbers of the sum behind a logit, and the logit."""
-    return [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+(?= \+|\) \+|\)? =|, the logit)", state["cell"])][
-        -5:
-    ]
+    numbers = re.findall(r"[−\d.]+(?= \+|\) \+|\)? =|, the logit)", state["cell"])
+    return [float(x.replace("−", "-")) for x in numbers[-5:]]
 
 
 SEEN = {  # claim: what the picture and the numbers of the page show, before and after the prediction
@@ -251,8 +250,7 @@ def test_keys_lead_through_the_stage_and_terms_explain_themselves(page):
     page.click("#contents")
     page.press("ESCAPE")
     page.wait()
-    assert page.one("#step").is_displayed()
-    assert page.one("#pinned").is_displayed() and page.changes == []
+    assert page.one("#step").is_displayed() and page.one("#pinned").is_displayed() and page.changes == []
 
 
 def test_controls_are_large_enough_for_a_finger_and_the_page_opens_at_its_top(page, browser):
@@ -295,11 +293,8 @@ def test_a_link_opens_the_same_state_and_a_reload_keeps_it(page, browser):
     browser.refresh()
     page.wait()
     assert page.read("document.getElementById('lesson-box').innerText") == before and "Yes" in before
-    for wrong in (
-        "#text=Ana&layer=99&head=x&changes=[1,{}]&lesson=[77]&show=no&at=nothing&steps=-3",
-        "#%E0%A4%A",
-        "#a",
-    ):
+    wrongs = "#text=Ana&layer=99&head=x&changes=[1,{}]&lesson=[77]&show=no&at=nothing&steps=-3", "#%E0%A4%A", "#a"
+    for wrong in wrongs:
         browser.get(link.split("#")[0] + wrong)
         browser.refresh()
         page.wait()
@@ -310,17 +305,15 @@ def test_words_are_coloured_by_attention_and_joined_by_lines(page):
     weights = page.read("[...live.result().values['decoder.1.cross_attention.weights'][2].row(1)]")
     look = "document.querySelector(arguments[0]).dispatchEvent(new PointerEvent(arguments[1], {bubbles: true}))"
     page.browser.execute_script(look, '[data-key="target 1"]', "pointerover")
-    tones = page.read(
-        "[...document.querySelectorAll('#tokens button')].map((it) => it.style.getPropertyValue('--look'))"
-    )
+    words = "[...document.querySelectorAll('#tokens button')]"
+    tones = page.read(f"{words}.map((it) => it.style.getPropertyValue('--look'))")
     assert [float(tone.strip("%")) for tone in tones] == pytest.approx([100 * w for w in weights], abs=0.51)
     page.browser.execute_script(look, "#steps", "pointerleave")
     assert "0%" in page.read("document.querySelector('#tokens button').style.getPropertyValue('--look')")
     for choice, heads in (("head", 1), ("all", 3)):
         page.type("lines", choice, "change")
-        strengths = page.read(
-            "[...document.querySelectorAll('.lines line')].map((it) => +it.getAttribute('stroke-opacity'))"
-        )
+        lines = "[...document.querySelectorAll('.lines line')]"
+        strengths = page.read(f"{lines}.map((it) => +it.getAttribute('stroke-opacity'))")
         rows = len(page.steps)
         assert sum(strengths) == pytest.approx(heads * rows, abs=0.1 * heads * rows)
 
@@ -331,7 +324,7 @@ def test_a_picture_is_saved(page, browser, tmp_path):
     for css, name, begins in (("#save-svg", "svg", b"<svg"), ("#save-png", "png", b"\x89PNG")):
         page.click(css)
         file = Path(tmp_path / f"transformer-weights.{name}")
-        wait_until(file.exists)
+        wait_until(lambda file=file: file.exists() and file.stat().st_size)
         assert file.read_bytes().startswith(begins)
     words = file.with_suffix(".svg").read_text("utf-8")
     assert "rows: query, columns: key" in words and "&lt;" in words
@@ -349,18 +342,15 @@ def test_pictures_move_where_the_reader_allows_it(page, browser):
             " arguments[0]() : setTimeout(look, 20); setTimeout(look, 50)"
         )
         assert bool(page.read("window.moved")) == bool(expected)
-        names = page.read(
-            "[...document.querySelectorAll('#step canvas:not(.ramp)')].map((it) => it.style.viewTransitionName)"
-        )
+        drawn = "[...document.querySelectorAll('#step canvas:not(.ramp)')]"
+        names = page.read(f"{drawn}.map((it) => it.style.viewTransitionName)")
         assert len(names) == len(set(names)) == 3
 
 
 def test_a_lesson_of_a_lecturer(tmp_path):
     file = tmp_path / "mine.txt"
-    file.write_text(
-        "title: T\n\n== One\nopen: scores\nA text\nof two lines.\n\nAnother.\n? Which?\n- no\n* yes\nundo\nWhy.\n",
-        "utf-8",
-    )
+    text = "title: T\n\n== One\nopen: scores\nA text\nof two lines.\n\nAnother.\n? Which?\n- no\n* yes\nundo\nWhy.\n"
+    file.write_text(text, "utf-8")
     (lesson,) = lessons_for("GPT", [file])
     (step,) = lesson["steps"]
     assert step["text"] == ["A text of two lines.", "Another."] and step["right"] == 1 and step["why"] == "Why."

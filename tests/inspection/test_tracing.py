@@ -14,10 +14,8 @@ from transformer_np.module import Module
 
 SRC, TGT_IN = np.array([[4, 5, 6, 2]]), np.array([[1, 7, 8]])
 
-ATTENTION = (
-    ["linear", "split_heads"] * 3
-    + ["attention_scores", "softmax", "scaled_dot_product_attention", "merge_heads", "linear"]
-)  # fmt: skip
+ATTENTION = ["linear", "split_heads"] * 3 + ["attention_scores", "softmax", "scaled_dot_product_attention"]
+ATTENTION += ["merge_heads", "linear"]
 FEED_FORWARD = ["linear", "relu", "linear", "feed_forward"]
 INPUT = ["embedding", "scale", "PositionalEncoding"]
 NORMED = ["residual", "layer_norm"]
@@ -48,11 +46,8 @@ def test_every_step_of_the_backward_in_order(model, dlogits):
     attention = ["linear_backward", "split_heads", "softmax_backward", "scaled_dot_product_attention_backward"]
     attention += ["merge_heads", "linear_backward"] * 3 + ["MultiHeadAttention_backward"]
     feed_forward = ["linear_backward", "relu_backward", "linear_backward", "feed_forward_backward"]
-    normed = "layer_norm_backward"
-    assert [step.function for step in block] == [
-        *(normed, *feed_forward, "residual_backward"),
-        *(normed, *attention, "residual_backward"),
-    ]
+    norm, end = "layer_norm_backward", "residual_backward"
+    assert [step.function for step in block] == [norm, *feed_forward, end, norm, *attention, end]
     assert [step.module for step in steps.backward][-2:] == ["src_input", "src_input.embedding"]
 
 
@@ -89,8 +84,7 @@ def test_the_values_are_those_of_the_forward(model):
 
 def test_what_layers_do_in_place_does_not_reach_the_values(model):
     embedded, scaled, placed = trace(model, SRC, TGT_IN)["src_input"]
-    ids = SRC
-    np.testing.assert_array_equal(embedded.value, model.src_input.embedding.table.data[ids])
+    np.testing.assert_array_equal(embedded.value, model.src_input.embedding.table.data[SRC])
     np.testing.assert_allclose(scaled.value, embedded.value * 12**0.5)
     np.testing.assert_array_equal(placed.value, scaled.value + model.src_input.position.table[:4])
     with pytest.raises(ValueError, match="read-only"):
@@ -129,10 +123,8 @@ def test_a_function_makes_the_gradient_and_is_listed(model):
     model.zero_grad()
     steps = trace(model, SRC, TGT_IN, backward=lambda logits: F.cross_entropy_backward(F.softmax(logits), targets))
     made = steps["(model)"]
-    assert [(s.function, s.direction) for s in made][:2] == [
-        ("softmax", "forward"),
-        ("cross_entropy_backward", "backward"),
-    ]
+    found = [(step.function, step.direction) for step in made][:2]
+    assert found == [("softmax", "forward"), ("cross_entropy_backward", "backward")]
     _, probs = F.cross_entropy(steps.output, targets)
     np.testing.assert_allclose(made[1].value, F.cross_entropy_backward(probs, targets), atol=1e-15)
     np.testing.assert_array_equal(steps["output"].backward[0].values["db"], model.output.b.grad)
@@ -311,8 +303,7 @@ def test_a_row_of_the_text(model):
     step = steps["encoder.0.attention.softmax"][0]
     row = next(line for line in lines if "· softmax" in line)
     assert row.split()[-3:] == [f"{number:.2g}" for number in (step.min, step.mean, step.max)]
-    assert "→ y = exp(x) / Σ exp(x) " in row
-    assert step.mean == pytest.approx(0.25)
+    assert "→ y = exp(x) / Σ exp(x) " in row and step.mean == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("layers", [1, 6])

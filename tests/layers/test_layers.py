@@ -8,18 +8,7 @@ from transformer_np import layers
 from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
-from transformer_np.layers import (
-    Dropout,
-    Embedding,
-    FeedForward,
-    GroupedQueryAttention,
-    LayerNorm,
-    LearnedPositionalEmbedding,
-    Linear,
-    MultiHeadAttention,
-    PositionalEncoding,
-    initial,
-)
+from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
 from transformer_np.module import Module
 
 B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
@@ -91,7 +80,7 @@ def test_values_at_the_start():
     [
         lambda bias: Linear(D, FF, bias=bias), lambda bias: LayerNorm(D, bias=bias),
         lambda bias: FeedForward(D, FF, bias=bias), lambda bias: FeedForward(D, FF, "gelu", bias=bias),
-        lambda bias: MultiHeadAttention(D, H, bias=bias),
+        lambda bias: layers.MultiHeadAttention(D, H, bias=bias),
     ],
 )  # fmt: skip
 def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
@@ -106,7 +95,7 @@ def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
 def test_positions_start_where_told(rng, random_module, start):
     x = rng.normal(size=(B, T, D))
     fixed = PositionalEncoding(D, 9, dtype=np.float64)
-    learned = random_module(LearnedPositionalEmbedding(9, D, dtype=np.float64))
+    learned = random_module(layers.LearnedPositionalEmbedding(9, D, dtype=np.float64))
     for t in range(T):
         np.testing.assert_array_equal(fixed(x, start)[:, t], x[:, t] + F.sinusoidal_encoding(9, D, float)[start + t])
         np.testing.assert_array_equal(learned(x, start)[:, t], x[:, t] + learned.table.data[start + t])
@@ -133,7 +122,7 @@ def test_dropout_modes(rng):
 
 
 def test_queries_and_keys_are_normalised_before_they_are_turned(rng):
-    layer = GroupedQueryAttention(12, 3, False, 0, np.float64, num_kv_heads=1, rotary={}, norm_eps=1e-6)
+    layer = layers.GroupedQueryAttention(12, 3, False, 0, np.float64, num_kv_heads=1, rotary={}, norm_eps=1e-6)
     layer.norm_q.gamma, layer.norm_k.gamma = rng.uniform(0.5, 2, size=4), rng.uniform(0.5, 2, size=4)
     x = rng.normal(size=(2, 5, 12))
     layer(x)

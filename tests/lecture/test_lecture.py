@@ -8,30 +8,11 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np import lecture
 from transformer_np.commands.lecture import best_aligned
 from transformer_np.layers import PositionalEncoding
 from transformer_np.layers.blocks import EncoderBlock
-from transformer_np.lecture import (
-    ANSWERED,
-    ERRATUM,
-    FITTED,
-    REPRODUCED,
-    TRUNCATED,
-    examples,
-    exercises,
-    five_positions,
-    format_examples,
-    format_exercises,
-    four_words,
-    nearest_return,
-    printed,
-    questions,
-    steps,
-    summary,
-    two_words,
-    verdict,
-    worked_examples,
-)
+from transformer_np.lecture import ERRATUM, REPRODUCED, TRUNCATED, exercises, format_examples, four_words, printed
 from transformer_np.models import encoder_decoder
 
 ERRATA = {5, 7, 10, 12, 14, 15, 18, 22, 23}
@@ -40,12 +21,12 @@ CUT_OFF = {4, 9}
 
 @pytest.fixture(scope="module")
 def rows():
-    return {example.row: example for example in worked_examples()}
+    return {example.row: example for example in lecture.worked_examples()}
 
 
 def not_ok(rows=range(1, 25)):
     """The rows, among these, that are not as expected when they are computed now."""
-    return {row for row in rows if not examples.EXAMPLES[row]().ok}
+    return {row for row in rows if not lecture.examples.EXAMPLES[row]().ok}
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -74,12 +55,12 @@ def not_ok(rows=range(1, 25)):
     ],
 )
 def test_verdict(shown, computed, digits, expected):
-    assert verdict(shown, computed, digits) == expected
+    assert lecture.verdict(shown, computed, digits) == expected
 
 
 def test_verdict_wants_one_shape():
     with pytest.raises(ValueError, match=r"one shape, got \(2,\) and \(1,\)"):
-        verdict([1.0, 2.0], [1.0], 1)
+        lecture.verdict([1.0, 2.0], [1.0], 1)
 
 
 # --- the worked examples --------------------------------------------------------------------------------------------
@@ -108,8 +89,9 @@ def test_every_printed_digit_counts(rows):
 
 
 def test_what_the_documents_do_not_determine_is_not_called_reproduced(rows):
-    assert {row for row, example in rows.items() if example.verdict == FITTED} == {6, 13}  # a pseudo-inverse fits any
-    assert {row for row, example in rows.items() if example.verdict == ANSWERED} == {17, 19, 20, 21}
+    fitted = {row for row, example in rows.items() if example.verdict == lecture.FITTED}
+    assert fitted == {6, 13}  # a pseudo-inverse fits any
+    assert {row for row, example in rows.items() if example.verdict == lecture.ANSWERED} == {17, 19, 20, 21}
     assert replace(rows[6], printed=rows[6].printed + 1).verdict == ERRATUM
 
 
@@ -201,8 +183,8 @@ def test_a_broken_function_is_found(monkeypatch, name, broken, found):
 
 
 def test_a_mask_that_hides_nothing_is_found(monkeypatch):
-    monkeypatch.setattr(examples.architecture, "causal_mask", lambda n: np.zeros((n, n), bool))
-    monkeypatch.setattr(questions, "causal_mask", lambda n: np.zeros((n, n), bool))
+    monkeypatch.setattr(lecture.examples.architecture, "causal_mask", lambda n: np.zeros((n, n), bool))
+    monkeypatch.setattr(lecture.questions, "causal_mask", lambda n: np.zeros((n, n), bool))
     assert not_ok() == {16, 19}
 
 
@@ -227,21 +209,21 @@ def test_a_positional_encoding_in_every_block_is_found(monkeypatch):
 
 
 def test_position_steps():
-    s = five_positions()
+    s = lecture.five_positions()
     np.testing.assert_allclose(s.output, printed.FIVE_EMBEDDINGS.values + s.encoding, atol=1e-12)
     np.testing.assert_allclose(s.encoding[3], [np.sin(3), np.cos(3), np.sin(0.03), np.cos(0.03)], atol=1e-12)
 
 
 def test_nearest_return():
-    position, distance = nearest_return(4, 1000)
+    position, distance = lecture.nearest_return(4, 1000)
     angles = np.array([position, position / 100])
     expected = np.sqrt((np.sin(angles) ** 2).sum() + ((np.cos(angles) - 1) ** 2).sum())
     assert 0 < position < 1000 and distance == pytest.approx(expected, abs=1e-12)
-    assert nearest_return(4, 100_000)[1] < distance
+    assert lecture.nearest_return(4, 100_000)[1] < distance
 
 
 def test_score_steps():
-    two = two_words()
+    two = lecture.two_words()
     np.testing.assert_allclose(two.scores, [[112, 96]], atol=1e-12)
     np.testing.assert_allclose(two.weights, [[1 / (1 + np.exp(-2)), 1 / (1 + np.exp(2))]], atol=1e-12)
     four = four_words(d_k=400)
@@ -254,8 +236,8 @@ def test_score_steps():
 def test_order_broken():
     scores = np.array([[[3.0, 2, 1], [1, 1 + 1e-15, 0]], [[5, 1, 1], [1, 2, 3]]])
     weights = np.array([[[0.5, 0.2, 0.3], [0.5, 0.4, 0.1]], [[0.4, 0.4, 0.2], [0.2, 0.2, 0.6]]])
-    assert steps.order_broken(scores, weights) == [(0, 0)]  # a tie, or equal weights, break nothing
-    assert steps.order_broken(four_words().scores, printed.FOUR_WEIGHTS.values) == [(1,), (2,), (3,)]
+    assert lecture.steps.order_broken(scores, weights) == [(0, 0)]  # a tie, or equal weights, break nothing
+    assert lecture.steps.order_broken(four_words().scores, printed.FOUR_WEIGHTS.values) == [(1,), (2,), (3,)]
 
 
 # --- the exercises --------------------------------------------------------------------------------------------------
@@ -283,7 +265,7 @@ def test_exercise_letters_follow_the_numbers():
     [((0, 0), "O(1)"), ((1, 0), "O(n)"), ((2.001, 1), "O(h n²)"), ((2, 2), "O(h² n²)"), ((1.5, 0), "O(n^1.5)")],
 )
 def test_big_o(powers, text):
-    assert questions.big_o(*powers) == text
+    assert lecture.questions.big_o(*powers) == text
 
 
 # --- the report -----------------------------------------------------------------------------------------------------
@@ -293,7 +275,7 @@ def test_big_o(powers, text):
 def test_report_fits_the_terminal(rows, width):
     text = format_examples(rows.values(), width)
     assert max(map(len, text.splitlines())) <= width
-    assert max(map(len, format_exercises(exercises(), width).splitlines())) <= width
+    assert max(map(len, lecture.format_exercises(exercises(), width).splitlines())) <= width
     assert not any(line != line.rstrip() for line in text.splitlines())
 
 
@@ -325,26 +307,25 @@ def test_report_says_what_is_not_as_expected(rows):
     text = format_examples([rows[1], wrong])
     assert "erratum !" in text
     assert text.endswith("Not as expected\n───────────────\n  2  expected: reproduced; the sky is green")
-    assert summary([rows[1], wrong]) == (
-        "2 worked examples: 1 reproduced, 0 truncated in print, 1 erratum; NOT as expected: 2"
-    )
+    told = "2 worked examples: 1 reproduced, 0 truncated in print, 1 erratum; NOT as expected: 2"
+    assert lecture.summary([rows[1], wrong]) == told
 
 
 def test_summary(rows):
-    assert summary(rows.values()) == (
+    assert lecture.summary(rows.values()) == (
         "24 worked examples: 7 reproduced, 2 with fitted weights, 4 exercises without a printed answer, "
         "2 truncated in print, 9 errata; all as expected"
     )
 
 
 def test_exercises_as_text():
-    text = format_exercises(exercises())
+    text = lecture.format_exercises(exercises())
     assert text.count("→") == 5
     assert " → (a)  [0 −∞ −∞] [0 0 −∞] [0 0 0]\n" in text and "answer    none of the options\n" in text
 
 
 def test_too_narrow():
-    for write in (format_examples, format_exercises):
+    for write in (format_examples, lecture.format_exercises):
         with pytest.raises(ValueError, match="at least 72 columns, got 40"):
             write([], width=40)
 

@@ -38,9 +38,8 @@ def number_of_parameters(c):
     D, F = c.d_model, c.d_ff
     attention, feed_forward, norm = 4 * D * D + 4 * D, 2 * D * F + F + D, 2 * D
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
-    tables = c.src_vocab_size * D + (
-        0 if c.tie_embeddings and c.src_vocab_size == c.tgt_vocab_size else c.tgt_vocab_size * D
-    )
+    one_table = c.tie_embeddings and c.src_vocab_size == c.tgt_vocab_size
+    tables = c.src_vocab_size * D + (0 if one_table else c.tgt_vocab_size * D)
     output = 0 if c.tie_embeddings else c.tgt_vocab_size * D + c.tgt_vocab_size
     ends = 2 * norm if c.norm_first else 0
     return c.num_encoder_layers * encoder + c.num_decoder_layers * decoder + tables + output + ends

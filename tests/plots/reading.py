@@ -51,13 +51,10 @@ def history_of(rng, steps):
 
 
 def after_backward(norm_first=False, layers=2):
-    config = TransformerConfig(
-        11, 13, d_model=12, num_heads=3, num_encoder_layers=layers, num_decoder_layers=1, d_ff=10, norm_first=norm_first
-    )
-    model, rng = Transformer(config), np.random.default_rng(3)
-    _, probs = F.cross_entropy(
-        model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6))), rng.integers(3, 13, (2, 6))
-    )
+    sizes = {"d_model": 12, "num_heads": 3, "num_encoder_layers": layers, "num_decoder_layers": 1, "d_ff": 10}
+    model, rng = Transformer(TransformerConfig(11, 13, norm_first=norm_first, **sizes)), np.random.default_rng(3)
+    logits = model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6)))
+    _, probs = F.cross_entropy(logits, rng.integers(3, 13, (2, 6)))
     model.backward(F.cross_entropy_backward(probs, rng.integers(3, 13, (2, 6))))
     return model
 

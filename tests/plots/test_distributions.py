@@ -20,9 +20,8 @@ def test_wavelengths(length, d_model):
     encoding = F.sinusoidal_encoding(length, d_model, np.float64)
     period = right.lines[0].get_xydata()  # 2i, λ
     np.testing.assert_array_equal(period[:, 0], np.arange(0, d_model, 2))
-    np.testing.assert_allclose(
-        np.sin(2 * np.pi * 3 / period[:, 1]), F.sinusoidal_encoding(4, d_model)[3, 0::2], atol=1e-6
-    )
+    sines = F.sinusoidal_encoding(4, d_model)[3, 0::2]
+    np.testing.assert_allclose(np.sin(2 * np.pi * 3 / period[:, 1]), sines, atol=1e-6)
     dots = right.collections[0].get_offsets().data
     shown = dots[:, 0].astype(int)
     assert shown[0] == 0 and shown[-1] == (d_model - 1) // 2 * 2
@@ -56,13 +55,11 @@ def test_softmax_saturation(d_k):
     for i in (0, 100, 200):
         y = F.softmax(scales[i] * scores)
         np.testing.assert_allclose(norms[i], np.linalg.norm(np.diag(y) - np.outer(y, y)), rtol=1e-6)
-    (marks,) = [line for line in right.lines if line.get_marker() == "o"]
-    np.testing.assert_allclose(marks.get_xdata(), [1, d_k**0.5])
-    np.testing.assert_allclose(
-        np.log(marks.get_ydata()), np.interp(marks.get_xdata(), scales, np.log(norms)), atol=0.05
-    )
+    (marks,) = [line.get_data() for line in right.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(marks[0], [1, d_k**0.5])
+    np.testing.assert_allclose(np.log(marks[1]), np.interp(marks[0], scales, np.log(norms)), atol=0.05)
     low, high = right.get_ylim()
-    assert (low < marks.get_ydata()).all() and norms.max() < high
+    assert (low < marks[1]).all() and norms.max() < high
     for axes in (left, right):
         assert {text.get_text(): text.xy[0] for text in axes.texts} == {"÷ √d_k": 1, "not divided": d_k**0.5}
     check_layout(figure, on_panels=True)
@@ -100,24 +97,16 @@ def test_decoding_steps():
     for axes, step, taken in zip(figure.axes, steps, ("Lucas", "foi"), strict=True):
         np.testing.assert_allclose([bar.get_width() for bar in bars(axes)], [np.exp(log_p) for _, log_p in step])
         assert axes.get_xlim() == (0, 1)
-        texts = [text.get_text() for text in axes.texts]
-        assert texts[0::2] == [token for token, _ in step]
-        colours = {bar.get_facecolor(): text for bar, text in zip(bars(axes), texts[0::2], strict=True)}
-        (bold,) = {text.get_text() for text in axes.texts[0::2] if text.get_weight() == "bold"}
-        assert bold == taken and len(colours) == 2
-        (marked,) = [
-            token
-            for bar, token in zip(bars(axes), texts[0::2], strict=True)
-            if [b.get_facecolor() for b in bars(axes)].count(bar.get_facecolor()) == 1 and token == taken
-        ]
-        assert marked == taken
+        texts = [text.get_text() for text in axes.texts[0::2]]
+        assert texts == [token for token, _ in step]
+        assert [text.get_text() for text in axes.texts[0::2] if text.get_weight() == "bold"] == [taken]
+        colours = [bar.get_facecolor() for bar in bars(axes)]
+        assert len({*colours}) == 2 and colours.count(colours[texts.index(taken)]) == 1
     assert [text.get_text() for text in figure.axes[1].texts[1::2]] == ["50 %", "50 %", "< 0.1 %"]
     assert [text.get_text() for text in figure.axes[0].texts[1::2]] == ["90 %", "6.0 %"]
     assert figure.get_suptitle() == "Two steps"
-    assert {t.get_text() for t in plots.decoding_steps(steps).axes[1].texts if t.get_weight() == "bold"} == {
-        "vai",
-        "50 %",
-    }
+    likeliest = plots.decoding_steps(steps).axes[1].texts
+    assert {text.get_text() for text in likeliest if text.get_weight() == "bold"} == {"vai", "50 %"}
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------
@@ -130,9 +119,8 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     figure = plots.sampling(logits, words, settings, most=6, title="One distribution")
     order = np.argsort(-logits)[:6]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*(words[i] for i in order), "3 others"]
-    assert [axes.get_title() for axes in figure.axes] == [
-        "as it is", "temperature 0.5", "top-k 3", "top-p 0.8\ntemperature 2",
-    ]  # fmt: skip
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == ["as it is", "temperature 0.5", "top-k 3", "top-p 0.8\ntemperature 2"]
     for axes, setting in zip(figure.axes, settings, strict=True):
         drawn, plain = axes.containers
         for bars, p in ((drawn, sampling_distribution(logits, **setting)), (plain, F.softmax(logits))):

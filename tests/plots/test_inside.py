@@ -1,5 +1,7 @@
 """Logit lens, ablation of heads, and all heads at a glance."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.transforms import Bbox
@@ -44,12 +46,8 @@ def test_head_ablation_shows_the_changes():
     check_layout(figure)
 
 
-HEADS = {
-    "encoder.0.attention": [1.0, -0.2],
-    "decoder.0.self_attention": [0.5],
-    "decoder.0.cross_attention": [0.1, -2.0],
-}
-HEADS = {name: np.array(values) for name, values in HEADS.items()}
+LAYERS = "encoder.0.attention", "decoder.0.self_attention", "decoder.0.cross_attention"
+HEADS = dict(zip(LAYERS, map(np.array, ([1.0, -0.2], [0.5], [0.1, -2.0])), strict=True))
 FEED_FORWARDS = {"encoder.0.feed_forward": 5.0, "decoder.0.feed_forward": -0.1}
 
 
@@ -164,8 +162,6 @@ def test_slides_are_16_to_9(rng, tmp_path, name, monkeypatch):
     data = (tmp_path / name).read_bytes()
     if name == "slide.png":
         width, height = (int.from_bytes(data[i : i + 4], "big") for i in (16, 20))
-    elif name == "slide.svg":
-        width, height = (float(x) for x in data.split(b'viewBox="0 0 ')[1].split(b'"')[0].split())
     else:
-        width, height = (float(x) for x in data.split(b"/MediaBox [ 0 0 ")[1].split(b"]")[0].split())
+        width, height = map(float, re.search(rb"(?:viewBox=.|MediaBox \[ )0 0 ([\d.]+) ([\d.]+)", data).groups())
     assert width / height == pytest.approx(16 / 9, rel=0.01)

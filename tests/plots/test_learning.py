@@ -94,11 +94,8 @@ def test_gradient_norms():
     np.testing.assert_allclose(total, sum((p.grad.astype(float) ** 2).sum() for p in model.parameters()))
     attention = [p.grad.ravel() for p in model.encoder[1].attention.parameters()]
     np.testing.assert_allclose(norms["encoder 2"]["attention"], np.linalg.norm(np.concatenate(attention)), rtol=1e-5)
-    both = [
-        p.grad.ravel()
-        for part in ("self", "cross")
-        for p in getattr(model.decoder[0], f"{part}_attention").parameters()
-    ]
+    decoder = model.decoder[0]
+    both = [p.grad.ravel() for part in (decoder.self_attention, decoder.cross_attention) for p in part.parameters()]
     np.testing.assert_allclose(norms["decoder 1"]["attention"], np.linalg.norm(np.concatenate(both)), rtol=1e-5)
 
 

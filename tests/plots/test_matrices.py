@@ -83,9 +83,8 @@ def test_all_grids_of_several_heads():
 
 
 def test_large_matrices_have_no_numbers(rng):
-    figure = plots.matrices(
-        plots.Product("Large", [("X", rng.normal(size=(3, 40))), "+", ("Y", -np.eye(2) / 1e9)], list("abc"))
-    )
+    large = [("X", rng.normal(size=(3, 40))), "+", ("Y", -np.eye(2) / 1e9)]
+    figure = plots.matrices(plots.Product("Large", large, list("abc")))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts.count("0.00") == 4 and "3 × 40" in texts and len(texts) == 1 + 3 + 1 + 4 + 4
     check_layout(figure, on_panels=True)

@@ -64,6 +64,8 @@ OTHERS = {  # how to draw a picture, and the least number of texts beside its pa
     "sampling of one word": (lambda rng: plots.sampling([3.0], ["a"]), None),
     "sampling of odd words": (lambda rng: plots.sampling(rng.normal(size=3), [LONGEST, " the", "$x$"]), None),
     "sampling of 40 words": (lambda rng: plots.sampling(3 * rng.normal(size=40), WORDS[:40]), None),
+    "map of 3 words": (lambda rng: plots.word_map(["a", LONGEST, "$x$"], rng.normal(size=(3, 2)), title=TITLE), None),
+    "map of 100 words": (lambda rng: plots.word_map(WORDS, rng.normal(size=(100, 9)), title=TITLE), None),
 }  # fmt: skip
 
 
@@ -137,9 +139,10 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize(
-    "wrong", [None, 3, 2.5, True, "text", [], {}, [None], np.zeros(3), object()], ids=lambda it: type(it).__name__
-)
+WRONG = [None, 3, 2.5, True, "text", [], {}, [None], np.zeros(3), object()]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda it: type(it).__name__)
 def test_what_cannot_be_drawn_is_named(wrong):
     for name in plots.__all__:
         function = getattr(plots, name)
@@ -283,7 +286,4 @@ def test_pages_and_pictures_have_the_same_colours():
         assert expected["weight"] in style.HEAD_COLOURS
     steps = re.search(r'VIRIDIS = "(.*?)"', (FOLDER / "live_page/drawing.js").read_text("utf-8"))[1].split()
     wanted = colormaps[style.WEIGHTS](np.linspace(0, 1, len(steps)))[:, :3]
-    assert (
-        np.abs([np.subtract(to_rgb(f"#{step}"), colour) for step, colour in zip(steps, wanted, strict=True)]).max()
-        < 0.01
-    )
+    np.testing.assert_allclose([to_rgb(f"#{step}") for step in steps], wanted, rtol=0, atol=0.01)

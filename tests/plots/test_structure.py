@@ -40,9 +40,8 @@ def drawn_parameters(figure, model):
     total = 0
     for text in axes.texts:
         if re.fullmatch(r"\d{1,3}(,\d{3})*", text.get_text()):
-            inside = [
-                n for frame, n in zip(frames, times, strict=True) if frame.get_bbox().contains(*text.get_position())
-            ]
+            at = text.get_position()
+            inside = [n for frame, n in zip(frames, times, strict=True) if frame.get_bbox().contains(*at)]
             total += int(text.get_text().replace(",", "")) * (inside[0] if inside else 1)
     return total
 
@@ -59,12 +58,8 @@ def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
     figure = plots.architecture(model)
     texts = texts_of(figure)
     shapes = {name: array.shape for name, array in model.intermediates().items()}
-    for name in (
-        "encoder.1.attention.weights",
-        "decoder.3.self_attention.weights",
-        "decoder.0.cross_attention.weights",
-    ):
-        assert texts.count(f"weights {shapes[name]}") == 1
+    for name in ("encoder.1.attention", "decoder.3.self_attention", "decoder.0.cross_attention"):
+        assert texts.count(f"weights {shapes[f'{name}.weights']}") == 1
     assert f"{shapes['src_input.embedding.ids']}" in texts and f"{shapes['tgt_input.embedding.ids']}" in texts
     assert texts.count(f"{shapes['encoder.0.attention.x']}") == texts.count("(2, 5, 12)") >= 5
     assert texts.count(f"{shapes['output.x']}") >= 7 and texts.count("(2, 6, 13)") == 2  # before and after the softmax
@@ -115,11 +110,9 @@ def test_architecture_of_its_relatives(rng, name):
         assert f"{(out[0] if name == 'TransformerXL' else out).shape}" in texts
     assert drawn_parameters(figure, model) == model.num_parameters()
     assert any("(2, 3)" in text for text in texts) == (name == "Bert")
-    each = " each" if len(model.blocks) > 1 else ""
+    number, own = len(model.blocks), f"{model.blocks[0].num_parameters():,} parameters"
     (label,) = [text for text in texts if "block" in text]
-    assert label.startswith(f"{len(model.blocks)} ") and label.endswith(
-        f"{model.blocks[0].num_parameters():,} parameters{each}"
-    )
+    assert label.startswith(f"{number} ") and label.endswith(f"{own} each" if number > 1 else own)
     check_layout(figure, on_panels=True)
 
 

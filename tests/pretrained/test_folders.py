@@ -33,10 +33,8 @@ def bert(**config):
 
 def plain_bert(folder, ids, segments):
     """The hidden states of one text (S, D), without padding, and a function for a linear map of the file."""
-    t = {
-        name.removeprefix("bert."): values.astype(float)
-        for name, values in load_file(folder / "model.safetensors").items()
-    }
+    tensors = load_file(folder / "model.safetensors")
+    t = {name.removeprefix("bert."): values.astype(float) for name, values in tensors.items()}
 
     def linear(x, name):
         return x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
@@ -49,10 +47,8 @@ def plain_bert(folder, ids, segments):
     x = norm(table["word"][ids] + table["position"][: len(ids)] + table["token_type"][segments], "embeddings.LayerNorm")
     for i in range(2):
         layer = f"encoder.layer.{i}"
-        q, k, v = (
-            linear(x, f"{layer}.attention.self.{word}").reshape(-1, 3, 4).swapaxes(0, 1)
-            for word in ("query", "key", "value")
-        )
+        qkv = (linear(x, f"{layer}.attention.self.{name}") for name in ("query", "key", "value"))
+        q, k, v = (values.reshape(-1, 3, 4).swapaxes(0, 1) for values in qkv)
         weights = np.exp(q @ k.swapaxes(1, 2) / 2)
         mixed = (weights / weights.sum(axis=-1, keepdims=True) @ v).swapaxes(0, 1).reshape(-1, 12)
         x = norm(x + linear(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
@@ -407,16 +403,8 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
         ("guesses", ["a dog"], "'a dog' must have one [MASK], whose logits are split: it has 0"),
         ("guesses", ["[MASK] [MASK]"], "it has 2"),
         ("classes", ["a dog", "--target", "maybe"], "--target 'maybe' must be a class of the model: no, yes"),
-        (
-            "classes",
-            ["a dog", "--after", "a"],
-            "--after is the beginning of an answer: only a translator or a T5 writes one",
-        ),
-        (
-            "answers",
-            ["a dog", "--target", "cats"],
-            "--target 'cats' must be one token of the model, but it is cat '##s'",
-        ),
+        ("classes", ["a dog", "--after", "a"], "--after is the beginning of an answer: only a translator or a T5"),
+        ("answers", ["a dog", "--target", "cats"], "'cats' must be one token of the model, but it is cat '##s'"),
         ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),
     ):
         assert message in fails(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)

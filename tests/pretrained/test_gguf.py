@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from shared import call, fails
+from shared import call, done, fails
 
 from transformer_np import cli
 from transformer_np.functional.rotary import rotary_frequencies
@@ -276,7 +276,7 @@ def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsy
     model = llama(rng)
     written(package, model)
     out = tmp_path / "page.html"
-    assert call(capsys, "explore", "--pretrained", "a_model", "the them", "-o", out)[0] == 0
+    done(capsys, "explore", "--pretrained", "a_model", "the them", "-o", out)
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
     assert (data["kind"], data["parameters"], data["text"]) == ("Llama", model.num_parameters(), "the them")
     assert data["tokenizers"][0]["kind"] == "pretrained"
@@ -286,16 +286,15 @@ def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsy
 def test_commands(tmp_path, rng, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path, llama(rng))
-    code, out, err = call(capsys, "generate", "the", "--pretrained", "model.gguf", "--max-new-tokens", "3")
+    asked = ["generate", "--pretrained", "model.gguf", "--max-new-tokens", "3"]
+    code, out, err = call(capsys, *asked, "the")
     assert code == 0 and out.startswith("the") and err == ""
     with cli._plain_warnings():
         line = warnings.formatwarning("a.gguf was unpacked", UserWarning, "file", 3)
         assert line == "transformer-np: a.gguf was unpacked\n"
-    asked = ["generate", "--pretrained", "model.gguf", "--max-new-tokens", "3", "--chat", "--temperature", "0"]
-    code, out, err = call(capsys, *asked, "the")
+    code, out, err = call(capsys, *asked, "the", "--chat", "--temperature", "0")
     assert code == 0 and not out.startswith("the") and err == ""
-    code, whole, _ = call(capsys, *[word for word in asked if word != "--chat"], "<s>[user]the[answer]")
-    assert whole == "<s>[user]the[answer]" + out
+    assert done(capsys, *asked, "<s>[user]the[answer]", "--temperature", "0") == "<s>[user]the[answer]" + out
     assert "--chat needs --pretrained" in fails(capsys, "generate", "--chat", "the")
 
 

@@ -1,14 +1,12 @@
 """The classifier: its training, its runs on disk, and what it makes of a text."""
 
-import io
 import json
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared import call, done, fails
+from shared import call, done, fails, stdin
 
 from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask, _settled
 from transformer_np.tasks.options import falling_cosine
@@ -146,9 +144,7 @@ def test_the_command(learned, capsys, monkeypatch):
     assert unknown == "the model does not know: zebra"
     assert seen.startswith("expect mistakes: it has seen 17 words: ")
 
-    monkeypatch.setattr(
-        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"that book was fine today\n\nthe film was poor today"))
-    )
+    stdin(monkeypatch, b"that book was fine today\n\nthe film was poor today")
     assert [line[:1] for line in done(capsys, "classify", "--model", folder).splitlines()] == ["+", "", "-"]
     _, _, err = call(capsys, "classify", "film " * 20)
     assert err == "the text is too long for the model: its last 10 tokens are ignored\n"

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from shared import call, fails, stdin
+from shared import call, done, fails, stdin
 
 from transformer_np.tasks.bleu import bleu
 from transformer_np.tasks.classify import Classifier
@@ -20,15 +20,11 @@ TEXT = "a dog barks and a cat sleeps in the sun\n" * 60
 
 
 def train(capsys, kind, *options, steps=4):
-    code, out, err = call(capsys, "train", kind, "--steps", steps, *SIZES, "--out", "run", *options)
-    assert code == 0, err
-    return out
+    return done(capsys, "train", kind, "--steps", steps, *SIZES, "--out", "run", *options)
 
 
 def evaluated(capsys, file):
-    code, out, err = call(capsys, "evaluate", file, "--model", "run", "--json")
-    assert code == 0, err
-    return json.loads(out)
+    return json.loads(done(capsys, "evaluate", file, "--model", "run", "--json"))
 
 
 # --- evaluate --------------------------------------------------------------------------------------------------------
@@ -115,8 +111,7 @@ def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):
     monkeypatch.setattr(TextToText, "exact_match", lambda self, pairs: float(pairs == rows))
     assert evaluated(capsys, "dates.tsv")["exact match"] == 1.0  # of the pairs in the file
     (here / "text.txt").write_text(TEXT * 4)
-    train_words = ["train", "word2vec", "--text", "text.txt", "--min-count", 1, "--steps", 1, "--d-model", 4]
-    assert call(capsys, *train_words, "--out", "words")[0] == 0
+    done(capsys, *"train word2vec --text text.txt --min-count 1 --steps 1 --d-model 4 --out words".split())
     message = fails(capsys, "evaluate", "text.txt", "--model", "words")
     assert "a run of the kind 'word2vec' has no measure for a file" in message
 
@@ -169,7 +164,7 @@ def test_the_curve_of_a_run(here, capsys):
     (here / "text.txt").write_text(TEXT)
     train(capsys, "gpt", "--text", "text.txt", "--block-size", 8)
     for arguments in (["run"], []):
-        assert call(capsys, "plot", "loss", *arguments, "-o", "loss.png")[0] == 0
+        done(capsys, "plot", "loss", *arguments, "-o", "loss.png")
         assert (here / "loss.png").read_bytes().startswith(b"\x89PNG")
         (here / "loss.png").unlink()
     message = fails(capsys, "plot", "attention", "--model", "run", "-o", "a.png")
@@ -193,9 +188,8 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     assert encoded.segments == [0] * 4 + [1] * 3 and encoded.ids[0] == 1 and encoded.ids.count(2) == 2
     long = classifier.read("dog " * 200, "the cat")
     assert len(long.ids) == 128 and long.segments.count(1) == 3 and long.left_out == 200 - 123
-    code, out, _ = call(capsys, "classify", "--model", "run", "--json", "--pair", "a dog", "the cat")
-    found = json.loads(out)
-    assert code == 0 and (found["text"], found["second"]) == ("a dog", "the cat")
+    found = json.loads(done(capsys, "classify", "--model", "run", "--json", "--pair", "a dog", "the cat"))
+    assert (found["text"], found["second"]) == ("a dog", "the cat")
     assert found["probabilities"] == classifier.probabilities("a dog", "the cat")
     assert 0 <= evaluated(capsys, "pairs.tsv")["accuracy"] <= 1
     for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
@@ -215,8 +209,7 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
 def test_a_text_that_cannot_be_used_does_not_end_the_others(here, capsys, monkeypatch):
     (here / "pairs.tsv").write_text("".join(f"a dog {i % 9}\tum cão {i % 9}\n" for i in range(40)))
     train(capsys, "translate", "--pairs", "pairs.tsv", "--d-ff", 8, "--max-len", 6)
-    lines = b"a dog 1\n" + b"a " * 20 + b"\n" + b"x" * (2 << 20) + b"\na dog 2\n"
-    stdin(monkeypatch, lines)
+    stdin(monkeypatch, b"a dog 1\n" + b"a " * 20 + b"\n" + b"x" * (2 << 20) + b"\na dog 2\n")
     code, out, err = call(capsys, "translate", "--model", "run")
     first, too_long, not_text, last = out.split("\n")[:4]
     assert code == 2 and (too_long, not_text) == ("", "")

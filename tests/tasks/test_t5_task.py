@@ -92,10 +92,8 @@ def test_beam_search(begun):
 def test_an_unknown_token_is_never_chosen(small, tmp_path, monkeypatch):
     answers, excluded = TextToText.of(train(tmp_path / "run", steps=1, tasks="sentiment", max_len=24)), []
     for name in ("greedy_decode", "beam_search"):
-        decode = getattr(t5, name)
-        monkeypatch.setattr(
-            t5, name, lambda model, *rest, decode=decode: excluded.append(model.excluded) or decode(model, *rest)
-        )
+        real = getattr(t5, name)
+        monkeypatch.setattr(t5, name, lambda model, *a, real=real: excluded.append(model.excluded) or real(model, *a))
     for beam_size in (1, 2):
         answers.answer("sentiment: ana sings", beam_size)
     answers.exact_match([("sentiment: ana sings", "positive")])
@@ -261,8 +259,7 @@ def test_the_command(begun, capsys, monkeypatch):
     assert new == "not in the training texts: summarize"
     assert seen.startswith("expect mistakes: it has seen 21 words: ")
     assert prefix == f"the text belongs to no task that the model has learned; it has learned: {known}"
-    lines = b"sentiment: ana sings now\n\nsentiment: rui sleeps today"
-    stdin(monkeypatch, lines)
+    stdin(monkeypatch, b"sentiment: ana sings now\n\nsentiment: rui sleeps today")
     assert done(capsys, "t5", "--model", begun, "--beam", 2).splitlines()[1] == ""
     for arguments, message in (
         (["sentiment: "], "there is no text after 'sentiment:'"),

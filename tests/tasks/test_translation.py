@@ -35,9 +35,8 @@ def file(tmp_path):
 
 
 def train(file, folder, **options):
-    return train_translator(
-        TranslationOptions(**{"pairs": file, "steps": 6, **TINY, **options}), folder, progress=False
-    )
+    options = TranslationOptions(**{"pairs": file, "steps": 6, **TINY, **options})
+    return train_translator(options, folder, progress=False)
 
 
 def resume(folder, **asked):

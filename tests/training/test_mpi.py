@@ -271,9 +271,8 @@ def test_a_step_sends_every_gradient_and_every_parameter_once(comm, trainer):
 def test_only_the_first_writes(comm, tmp_path):
     model = TransformerXL(TransformerXLConfig(11, d_model=8, num_heads=2, num_layers=1, d_ff=8, mem_len=4))
     batches = TextStreams(np.arange(99) % 11, 5, 4)
-    trainer = Trainer(
-        model, Adam(model.parameters()), SegmentRecurrence(model), checkpoint=tmp_path / "file", workers="mpi"
-    )
+    where = {"checkpoint": tmp_path / "file", "workers": "mpi"}
+    trainer = Trainer(model, Adam(model.parameters()), SegmentRecurrence(model), **where)
     trainer.fit(batches, 3, validation=[batches.batch(0)], checkpoint_every=1)
     assert list(tmp_path.iterdir()) == []
 

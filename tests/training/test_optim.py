@@ -5,20 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from transformer_np import training
 from transformer_np.inspection.samples import MODELS, small_model
 from transformer_np.layers import Linear
 from transformer_np.module import Parameter
-from transformer_np.training import (
-    SGD,
-    Adam,
-    AdamW,
-    Muon,
-    clip_grad_norm,
-    cosine_schedule,
-    in_blocks,
-    noam_schedule,
-    orthogonalised,
-)
+from transformer_np.training import SGD, Adam, AdamW, Muon, cosine_schedule, noam_schedule, orthogonalised
 from transformer_np.training.optim import BLOCK, clip_arrays
 
 SHAPES = ((7,), (190, 200), (), (3, 4, 5))  # the second alone is larger than a block
@@ -250,7 +241,7 @@ def test_members_of_a_team_share_the_work_of_muon_and_not_its_elements():
 @pytest.mark.parametrize("name", MODELS)
 def test_in_blocks_has_the_weights_of_linear_maps_alone(name):
     model = small_model(name)
-    chosen = in_blocks(model)
+    chosen = training.in_blocks(model)
     names = {name for name, p in model.named_parameters() if chosen(p)}
     assert all(p.data.ndim == 2 for _, p in model.named_parameters() if chosen(p))
     assert bool(names) == (name != "Word2Vec")
@@ -311,7 +302,7 @@ def with_gradients(*gradients):
 
 def test_clipping_scales_all_tensors_together():
     parameters = with_gradients([3.0, 0.0], [[0.0], [4.0]])
-    assert clip_grad_norm(parameters, 1.0) == pytest.approx(5.0)
+    assert training.clip_grad_norm(parameters, 1.0) == pytest.approx(5.0)
     np.testing.assert_allclose(parameters[0].grad, [0.6, 0], rtol=1e-14)
     np.testing.assert_allclose(parameters[1].grad, [[0], [0.8]], rtol=1e-14)
 
@@ -319,14 +310,14 @@ def test_clipping_scales_all_tensors_together():
 @pytest.mark.parametrize("max_norm", [5.0, 5.1, 100.0])
 def test_a_norm_up_to_the_maximum_is_left_alone(max_norm):
     parameters = with_gradients([3.0, 4.0])
-    assert clip_grad_norm(parameters, max_norm) == 5.0
+    assert training.clip_grad_norm(parameters, max_norm) == 5.0
     assert parameters[0].grad.tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_norm_that_is_not_finite_is_returned_and_nothing_scaled(bad):
     parameters = with_gradients([3.0], [bad, 4.0])
-    assert not math.isfinite(clip_grad_norm(parameters, 1.0))
+    assert not math.isfinite(training.clip_grad_norm(parameters, 1.0))
     assert parameters[0].grad.tolist() == [3] and parameters[1].grad[1] == 4
 
 

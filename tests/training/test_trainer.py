@@ -9,19 +9,11 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np import training
 from transformer_np.data import PAD, Seq2SeqBatch, Seq2SeqBatches
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.module import Module
-from transformer_np.training import (
-    SGD,
-    Adam,
-    AdamW,
-    TeacherForcing,
-    Trainer,
-    TrainingError,
-    load_checkpoint,
-    save_checkpoint,
-)
+from transformer_np.training import SGD, Adam, AdamW, TeacherForcing, Trainer, TrainingError, load_checkpoint
 from transformer_np.training.objectives import Objective
 
 SIZES = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1, "d_ff": 12, "max_len": 12}
@@ -198,7 +190,7 @@ def replaced(path, drop=(), header=(), **tensors):
     """Write the checkpoint again, with some of its tensors and header entries missing or others."""
     old, old_header = load_checkpoint(path)
     tensors = {name: array for name, array in {**old, **tensors}.items() if name not in drop}
-    save_checkpoint(path, tensors, {k: v for k, v in {**old_header, **dict(header)}.items() if k not in drop})
+    training.save_checkpoint(path, tensors, {k: v for k, v in {**old_header, **dict(header)}.items() if k not in drop})
 
 
 def with_config(path, **changes):

@@ -20,32 +20,11 @@ import pytest
 from shared import alive
 from test_trainer import Disturbed
 
+from transformer_np import models, training
 from transformer_np.data import LabelledBatch, MaskedBatch, Seq2SeqBatch, Seq2SeqBatches, TextBatches, TextStreams
-from transformer_np.models import (
-    GPT,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
+from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig, TransformerXL
 from transformer_np.support import processes as threads
-from transformer_np.training import (
-    SGD,
-    Adam,
-    Classification,
-    MaskedLanguageModel,
-    Muon,
-    NextToken,
-    SegmentRecurrence,
-    TeacherForcing,
-    Trainer,
-    TrainingError,
-    choice,
-    in_blocks,
-)
+from transformer_np.training import SGD, Adam, Muon, NextToken, TeacherForcing, Trainer, choice, in_blocks
 from transformer_np.training import state as state_module
 from transformer_np.training import trainer as trainer_module
 from transformer_np.training import workers as workers_module
@@ -123,7 +102,7 @@ def bert(**heads):
 def classification():
     model, rng = bert(num_classes=3, mlm_head=False), np.random.default_rng(1)
     batches = [LabelledBatch(padded(rng, rng.integers(1, 9, n)), rng.integers(3, size=n)) for n in (4, 7, 1)]
-    return Classification(model), Adam(model.parameters(), 0.02), Endless(*batches)
+    return training.Classification(model), Adam(model.parameters(), 0.02), Endless(*batches)
 
 
 def masked():
@@ -135,13 +114,13 @@ def masked():
         targets[rows_with_holes, :2] = ids[rows_with_holes, :2]
         ids[rows_with_holes, :2] = V - 1
         batches.append(MaskedBatch(ids, targets))
-    return MaskedLanguageModel(model), Adam(model.parameters(), 0.02), Endless(*batches)
+    return training.MaskedLanguageModel(model), Adam(model.parameters(), 0.02), Endless(*batches)
 
 
 def recurrence():
-    model = TransformerXL(TransformerXLConfig(V, num_layers=2, mem_len=6, **SIZES))
+    model = TransformerXL(models.TransformerXLConfig(V, num_layers=2, mem_len=6, **SIZES))
     streams = TextStreams(np.random.default_rng(0).integers(V, size=150), segment_len=4, batch_size=5)  # 7 segments
-    return SegmentRecurrence(model), Adam(model.parameters(), 0.02), streams
+    return training.SegmentRecurrence(model), Adam(model.parameters(), 0.02), streams
 
 
 KINDS = (translation, gpt, classification, masked, recurrence)
@@ -595,7 +574,7 @@ def test_a_loss_that_is_not_finite(tmp_path, capfd):
         objective.forward = lambda batch: (math.nan, 3) if is_worker() and optimizer.steps == 4 else forward(batch)
         return objective, optimizer, batches
 
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 5: .*smaller learning rate") as caught:
+    with pytest.raises(training.TrainingError, match=r"the loss is nan at step 5: .*smaller learning rate") as caught:
         train(make, 2, path=path, resume=True)
     assert not hasattr(caught.value, "__notes__")
     assert path.read_bytes() == before and capfd.readouterr() == ("", "")

@@ -69,9 +69,8 @@ def by_tanh(x, approximate="tanh"):
 
 @lecture("negative_sampling_loss", "scores of ±60", "scores of ±10,000")
 def as_the_formula_stands(center, context, negatives):
-    p_context, p_negatives = (
-        1 / (1 + np.exp(-scores)) for scores in ((center * context).sum(-1), (center[:, None] * negatives).sum(-1))
-    )
+    scores = (center * context).sum(-1), (center[:, None] * negatives).sum(-1)
+    p_context, p_negatives = (1 / (1 + np.exp(-s)) for s in scores)
     surprise = np.log1p(-p_negatives).sum(1) + np.log(p_context)
     return float(-surprise.mean()), p_context, p_negatives
 
@@ -92,8 +91,7 @@ class WithoutACache(blocks.EncoderBlock):
 def test_right_for_the_lecture(key):
     name, answer, still_to_do = LECTURE[key]
     verdict = check(name, answer, seed=3, quiet=True)
-    assert verdict.core, verdict.message
-    assert not verdict.passed
+    assert verdict.core and not verdict.passed, verdict.message
     first, _, _ = verdict.message.replace("\n", " ").partition(". ")
     assert first == f"{name}: right for the lecture; still to do: {'; '.join(still_to_do)}"
 
@@ -101,8 +99,7 @@ def test_right_for_the_lecture(key):
 @pytest.mark.long
 def test_a_mistake_in_a_core_case_is_not_right_for_the_lecture():
     verdict = check("softmax", lambda x, axis=-1: as_the_notebook_writes_it(2 * x, axis), seed=3, quiet=True)
-    assert not verdict.core
-    assert "right for the lecture" not in verdict.message
+    assert not verdict.core and "right for the lecture" not in verdict.message
 
 
 def test_a_mistake_is_named_although_extended_cases_are_not_done():
@@ -110,8 +107,7 @@ def test_a_mistake_is_named_although_extended_cases_are_not_done():
         return scores_of(q, k, mask if mask is None else ~mask if mask.dtype == bool else mask)
 
     verdict = check("attention_scores", answer, seed=3, quiet=True)
-    assert "mask inverted" in verdict.misconception
-    assert not verdict.core
+    assert "mask inverted" in verdict.misconception and not verdict.core
 
 
 # --- wrong, though nearly all calls give the right result ------------------------------------------------------------
@@ -137,5 +133,4 @@ def _(dout, q, k, v, out, log_total, mask=None, tile=256):
 def test_a_wrong_answer_that_nearly_all_calls_pass(key):
     name, answer, mistake = WRONG[key]
     verdict = check(name, answer, seed=3, quiet=True)
-    assert not verdict.passed
-    assert verdict.misconception == mistake, verdict.message
+    assert verdict.misconception == mistake and not verdict.passed, verdict.message

@@ -96,10 +96,8 @@ def test_a_check_of_its_own_says_the_same(name):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_an_exercise_says_what_it_is(name):
     exercise = EXERCISES[name]
-    assert exercise.difficulty in (1, 2, 3)
-    assert exercise.section
-    assert len(exercise.hints) == 3
-    assert exercise.hints[0].endswith("?")
+    assert exercise.difficulty in (1, 2, 3) and exercise.section
+    assert len(exercise.hints) == 3 and exercise.hints[0].endswith("?")
     assert all(text.endswith((".", "…", ".)")) and len(text) > 20 for text in exercise.mistakes.values())
     assert len(exercise.mistakes) >= 2
 
