@@ -194,6 +194,13 @@ def test_the_answers_are_as_they_were_after_a_check(written):
     assert all(verdict.seed == 3 for _, verdict in found)
 
 
+def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "a window")
+    monkeypatch.delenv("MPLBACKEND")
+    written("import os\nprint('drawn with', os.environ.get('MPLBACKEND'))\n" + RIGHT)
+    assert "drawn with agg" in call(capsys, "check", "homework.py", "softmax")[1]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -1,6 +1,7 @@
 """`check` and `status`, and the parts that all actions on a student's file share."""
 
 import json
+import os
 import sys
 import textwrap
 import time
@@ -76,6 +77,7 @@ def checks_of(args, path):
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
         say(shadow)
     limit = TimeLimit(args.time_limit, ends_process=True)
+    os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
     with redirect_stdout(sys.stderr) if getattr(args, "json", False) else nullcontext():  # the file's own output
         submission = load(path, limit.seconds, strict=False)
     for file, crash in submission.crashes.items():
