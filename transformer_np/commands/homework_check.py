@@ -241,7 +241,10 @@ def _lines(title, standings, in_full):
         if waiting:
             text = f"not started: {', '.join(one.exercise.name for one in group)}"
             filled = textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    ")
-            lines = [filled] if in_full or not heading else []
+            lines = [filled]
+            if heading and not in_full:  # until something of the chapter is begun
+                heading += lines
+                continue
         for line in lines:
             yield from heading
             heading = []

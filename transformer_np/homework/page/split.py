@@ -11,11 +11,10 @@ import re
 from dataclasses import dataclass, field
 
 from .. import definitions
-from ..definitions import first_line, names_in, read_by, stored, unread
+from ..definitions import KEPT, first_line, names_in, read_by, stored, unread
 from ..stubs import WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
-_KEPT = "#| "  # begins the lines of a text that is not Python: the file can then be imported without it
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -109,7 +108,7 @@ def _blocks(text, names):
                     blocks.append(_with_names(block, owner))
                 owner, block = comment[1] if comment else None, Block([])
             else:
-                block.lines.append(line[len(_KEPT) :] if line.startswith(_KEPT) else line)
+                block.lines.append(line.removeprefix(KEPT))
         block = _with_names(block, owner)
         defined = [name for name in block.binds if name in names]
         if defined and block.owner not in defined:
