@@ -8,6 +8,7 @@ each exercise that reads their names.
 import ast
 import builtins
 import re
+import symtable
 from dataclasses import dataclass, field
 
 from .. import definitions
@@ -130,11 +131,24 @@ def _with_names(block, owner):
     tree, _ = parsed(text)
     if tree is not None:
         block.binds = bound_by(text)
-        block.reads = names_in(tree) - set(dir(builtins))
+        block.reads = _read(text) - set(dir(builtins))
     else:
         block.binds = {name: body for name, body, _ in unread(text)}
         block.reads = set(_WORD.findall(text))
     return block
+
+
+def _read(text):
+    """The names of the module that a text reads: neither parameters nor variables of its functions."""
+    try:
+        left, found = [symtable.symtable(text, "<answers>", "exec")], set()
+    except SyntaxError:  # of `await` outside of a function, which a notebook allows
+        return names_in(parsed(text)[0])
+    while left:
+        table = left.pop()
+        found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
+        left += table.get_children()
+    return found
 
 
 def _starts(lines, tree):
