@@ -223,6 +223,21 @@ def test_the_answer_that_is_checked(capsys):
     assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
 
 
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [
+        (9, "def softmax_backward(dy, y, axis=-1):\n"
+            "    total = np.sum(dy * y, axis=axis, keepdims=True)\n    return y * (dy + total)\n"),
+        (1, "def tanh_backward(dy, y):\n    sech = 1 / np.cosh(y)\n    return dy * sech**2\n"),
+    ],
+)  # fmt: skip
+def test_a_message_is_the_one_that_is_shown(tmp_path, first, code):
+    (tmp_path / "answer.py").write_text("import numpy as np\n" + "\n" * (first - 1) + code, encoding="utf-8")
+    ((_, answer),) = homework.load(tmp_path / "answer.py").answers.items()
+    message = homework.check(answer.__name__, answer, quiet=True).message
+    assert any(message.endswith(shown.strip("\n")) for shown in fences("docs/homework.md", ""))
+
+
 def test_the_python_of_help(capsys):
     code = textwrap.dedent("\n\n".join(transformer_np.__doc__.split("\n\n")[1:3]))
     names = {}

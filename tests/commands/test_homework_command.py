@@ -172,6 +172,27 @@ def test_the_answers_are_as_they_were_after_a_check(written):
     assert all(verdict.seed == 3 for _, verdict in found)
 
 
+def test_of_a_chapter_that_is_begun_all_is_listed(capsys, written):
+    written("def relu(x):\n    return x * (x > 0)\n")
+    _, out, _ = call(capsys, "check", "homework.py")
+    assert "Feed-forward network and layer norm\n  · not started: linear\n  ✓ relu\n  · not started: tanh, gelu," in out
+    assert "Self-attention" not in out
+
+
+def test_what_the_page_has_put_into_comments_is_remarked(capsys, written):
+    written("def relu(x):\n    return x * (x > 0)\n\n\n#| %%time\n#| def tanh(x:\n#|     return x\n")
+    _, out, _ = call(capsys, "check", "homework.py")
+    said = "! `tanh` is behind `#|` (homework.py, line 6), where the page puts what cannot be imported: mend it and "
+    assert f"{said}delete the `#|`" in " ".join(out.split()) and "1 of 80 exercises right, 79 not started" in out
+
+
+def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "a window")
+    monkeypatch.delenv("MPLBACKEND")
+    written("import os\nprint('drawn with', os.environ.get('MPLBACKEND'))\n" + RIGHT)
+    assert "drawn with agg" in call(capsys, "check", "homework.py", "softmax")[1]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -187,6 +187,12 @@ def test_a_file_becomes_texts():
         answers_in("print('another course')\n", DEFAULTS)
 
 
+def test_what_only_a_parameter_is_called_is_not_copied():
+    others = "x = 3\nscale = 2\nseen = []\n\n\ndef noted(y, to=seen):\n    scale = len(to)\n    return y\n\n\n"
+    text = answers_in(f"{others}def relu(x):\n    return noted(x * (x > 0))\n", DEFAULTS)["relu"]
+    assert "seen = []" in text and "def noted" in text and "x = 3" not in text and "scale = 2" not in text
+
+
 def test_the_headings_of_a_student_stay():
     own = "# --- a helper ---\ndef pos(x):\n    return x > 0\n\n\n# --- the answer ---------\ndef relu(x):\n"
     own += "    return x * pos(x)\n\n\n# --- a test ---\nassert relu(2) == 2\n"

@@ -1,6 +1,7 @@
 """`check` and `status`, and the parts that all actions on a student's file share."""
 
 import json
+import os
 import sys
 import textwrap
 import time
@@ -76,6 +77,7 @@ def checks_of(args, path):
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
         say(shadow)
     limit = TimeLimit(args.time_limit, ends_process=True)
+    os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
     with redirect_stdout(sys.stderr) if getattr(args, "json", False) else nullcontext():  # the file's own output
         submission = load(path, limit.seconds, strict=False)
     for file, crash in submission.crashes.items():
@@ -239,7 +241,10 @@ def _lines(title, standings, in_full):
         if waiting:
             text = f"not started: {', '.join(one.exercise.name for one in group)}"
             filled = textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    ")
-            lines = [filled] if in_full or not heading else []
+            lines = [filled]
+            if heading and not in_full:  # until something of the chapter is begun
+                heading += lines
+                continue
         for line in lines:
             yield from heading
             heading = []

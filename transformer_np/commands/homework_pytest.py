@@ -4,6 +4,7 @@ A right answer passes, an exercise that is not started is skipped with the next 
 text of the verdict. The package is loaded only when such a file is found; everywhere else the plugin does nothing.
 """
 
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,7 @@ class HomeworkFile(pytest.File):
         try:
             with opened(beside if beside.exists() else None) as course:
                 self.folder, limit = own_folder(), TimeLimit(ends_process=True)
+                os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
                 submission = load(self.path, limit.seconds, strict=False)
                 for crash in submission.crashes.values():
                     if not submission.answers:

@@ -14,7 +14,19 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
-from .definitions import DEFINES, NO_PYTHON, bindings, dead_from, decoded, first_line, inner, is_stub, parsed, unread
+from .definitions import (
+    DEFINES,
+    KEPT,
+    NO_PYTHON,
+    bindings,
+    dead_from,
+    decoded,
+    first_line,
+    inner,
+    is_stub,
+    parsed,
+    unread,
+)
 from .handin import cells_of, rank
 from .judging.syntax import name_of
 from .magics import as_python, from_cells
@@ -137,6 +149,11 @@ class _File:
             return
         self._take(found, None)
         self._take_elsewhere(tree, None)
+        kept = "".join(line.removeprefix(KEPT) if line.startswith(KEPT) else "\n" for line in io.StringIO(text))
+        for name, _, line in unread(kept):
+            if name in all_exercises():
+                where = f"({place(self.name, None, line + 1)}), where the page puts what cannot be imported"
+                self.elsewhere[name] = f"`{name}` is behind `#|` {where}: mend it and delete the `#|`"
         parts = self._cut(text, found)
         self.pieces = [_piece(None, code if parts[1:] else whole, here) for code, here in parts]
 

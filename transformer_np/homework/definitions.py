@@ -7,6 +7,7 @@ import tokenize
 import warnings
 
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+KEPT = "#| "  # begins the lines of a text that is not Python in the page's homework.py: the others can be imported
 NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `parsed` raises of a text that is none
 _UNREAD = re.compile(r"^(?:(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*=[^=]).*(?:\n(?![^\s)]).*)*", re.MULTILINE)
 

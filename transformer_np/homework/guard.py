@@ -87,10 +87,26 @@ def safe_numpy():
 
 @contextmanager
 def unheard(errors=True):
-    """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr."""
+    """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr; no picture of
+    pyplot's is shown."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        with redirect_stderr(nowhere) if errors else nullcontext():
+        with redirect_stderr(nowhere) if errors else nullcontext(), _unshown():
             yield
+
+
+@contextmanager
+def _unshown():
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt is None:
+        yield
+        return
+    before = {*plt.get_fignums()}
+    try:
+        with methods(plt, {"show": lambda *_, **__: None}):
+            yield
+    finally:
+        for number in {*plt.get_fignums()} - before:
+            plt.close(number)
 
 
 @contextmanager

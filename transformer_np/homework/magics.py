@@ -1,5 +1,6 @@
 """The cells of a notebook as IPython runs them: Python, of which its magics and shell commands are calls."""
 
+import ast
 import re
 import warnings
 from functools import cache
@@ -50,6 +51,16 @@ def from_cells(text):
         return as_python(text)[0]
     except NeedsIPython:
         raise SyntaxError from None
+
+
+def timed(name, cells):
+    """The code of the last of IPython's cells that `%%time` ran and that defines a function or class, or "": of these
+    cells alone IPython keeps no lines."""
+    for cell in reversed(cells):
+        magic = re.match(r"get_ipython\(\)\.run_cell_magic\('time', '.*?', (.*)\)\s*$", cell, re.DOTALL)
+        if magic and re.search(rf"^(?:def|class) {name}\b", body := ast.literal_eval(magic[1]), re.MULTILINE):
+            return _transformers().transform_cell(body)
+    return ""
 
 
 @cache

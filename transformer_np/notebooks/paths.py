@@ -18,7 +18,7 @@ TRY_MINUTES = 2
 # (notebook, the beginnings of its sections), in the order of the lecture notes: attention (§4) before positions (§6).
 LECTURE = (
     ("00", ("Why not", "The whole")),
-    ("02", ("The idea", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Why $")),
+    ("02", ("The idea", "Step 1", "Step 2", "Step 3", "Step 4", "Step 5", "Why √d_k")),
     ("03", ("1 ·", "4 ·")),
     ("01", ("3 ·", "4 ·")),
     ("04", ("1 ·", "5 ·")),

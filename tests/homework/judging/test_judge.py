@@ -597,3 +597,34 @@ def test_a_notebook_holds_what_has_no_copy(tmp_path, monkeypatch):
     names = {"kept": [Uncopied()], "Out": {1: Uncopied()}}
     exec(compile(code, str(file), "exec"), names)
     assert "One change in line 2 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message
+
+
+def test_an_answer_in_a_cell_that_is_timed_has_its_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    cell = "%%time\n\n%pwd\ndef tanh_backward(dy, y):\n    return dy * (1 + y * y)\n"
+    try:
+        shell.run_cell(cell, store_history=True)
+        told = check("tanh_backward", shell.user_ns["tanh_backward"], quiet=True).message
+    finally:
+        InteractiveShell.clear_instance()
+    assert "One change in line 3 makes it right:\n    return dy * (1 + y * y)\n" in told
+
+
+def test_a_picture_in_an_answer_is_shown_once(monkeypatch):
+    shown = []
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()))
+
+    def relu(x):
+        plt.figure()
+        plt.show()
+        return np.maximum(x, 1)
+
+    try:
+        assert not check("relu", relu, quiet=True).passed
+        assert len(shown) == len(plt.get_fignums()) == 1
+    finally:
+        plt.close("all")

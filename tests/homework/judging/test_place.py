@@ -351,6 +351,57 @@ def tiled_attention(q, k, v, mask=None, tile=64):
     o = o / seen
     return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
 
+--- what a decorator returns hides no line, of an answer or of its helper
+says: Look at line @:
+import functools, time
+
+def timed(function):
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        begin = time.perf_counter()
+        result = function(*args, **kwargs)
+        print(time.perf_counter() - begin)
+        return result
+    return run
+
+def again(function):
+    def run(*args, **kwargs):
+        return function(*args, **kwargs)
+    return run
+
+@functools.lru_cache
+def scale(K):
+    return K**0.6  # shown
+
+@timed
+@again
+def attention_scores(q, k, mask=None):
+    scores = q @ k.swapaxes(-1, -2) / scale(q.shape[-1])
+    for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+        scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
+    return scores
+
+--- a variable with a type hint, and another of the same name
+says: Look at lines @, where the first wrong value is made:
+def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    total: np.ndarray = np.sum(dy * y, axis=axis, keepdims=True)
+    dx: np.ndarray = y * dy + y * total  # shown
+    dx /= 2  # shown
+    return dx
+
+--- the axes in front, in a list of their own, in a method of another class
+says: Look at line @:
+class Heads:
+    def __init__(self, number):
+        self.number = number
+
+    def split(self, x):
+        *batch, T, D = x.shape
+        return x.reshape(*batch, self.number, T, D // self.number)  # shown
+
+def split_heads(x, num_heads):
+    return Heads(num_heads).split(x)
+
 --- a named mistake without a line
 says: column j is read as the key t + j
 from transformer_np.functional import scaled_dot_product_attention_backward
@@ -369,6 +420,14 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
 # --- lines that are not shown -----------------------------------------------------------------------------------------
 
 NO_PLACE = wrong_answers("""
+--- a mistake in a decorator is in no line of the answer
+def doubled(function):
+    return lambda *args: 2 * function(*args)
+
+@doubled
+def relu(x):
+    return x * (x > 0)  # not shown
+
 --- an array that a loop fills is not called new
 says: dx
 def rnn_backward(dh, x, h, w_x, w_h):

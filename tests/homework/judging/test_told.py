@@ -261,6 +261,12 @@ def embedding_backward(dy, ids, num_embeddings):
 # --- several mistakes in one answer -----------------------------------------------------------------------------------
 
 TOGETHER = wrong_answers("""
+--- no third mistake is told where one makes another show more
+named: over the wrong axis and NaN where all is hidden
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=0, keepdims=True)  # shown
+
 --- a second mistake whose results are those of the first, times a factor
 named: softmax backward over the queries and 1/√d_v instead of 1/√d_k
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):

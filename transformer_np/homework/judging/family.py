@@ -12,6 +12,7 @@ from types import CellType, CodeType, FunctionType
 import numpy as np
 
 from ..guard import SAFE, is_students
+from ..magics import timed
 from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import arrays_of
@@ -53,11 +54,12 @@ class Family:
     of their own. A call of another exercise is one expression, whatever is in it: it is judged on its own.
 
     of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
-    file: their file; lines: its lines
+    file: their file; lines: its lines; is_decorated: whether a decorator that returns another function is left out
     """
 
     def __init__(self, answer, of_student=True):
-        self.answer, self.trees, self.lines = answer, {}, []
+        self.answer, answer = answer, _undecorated(answer) if of_student else answer
+        self.trees, self.lines, self.is_decorated = {}, [], answer is not self.answer
         self.most_steps = MOST_STEPS
         function = _function_of(answer)
         self.file = function and function.__code__.co_filename
@@ -69,8 +71,11 @@ class Family:
         }
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
+        if self.file == "<timed exec>":
+            self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
         known = _definitions("".join(self.lines), self.file)
-        known = {name: tree for name, tree in known.items() if _is_at(tree, self.space.get(name), self.file)}
+        own = {name: _undecorated(self.space.get(name)) for name in known}
+        known = {name: tree for name, tree in known.items() if _is_at(tree, own[name], self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
         left = [first] if first else []
         while left:
@@ -78,7 +83,8 @@ class Family:
             if name not in self.trees and (not self.trees or not of_student or name not in all_exercises()):
                 self.trees[name] = known[name]
                 left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
-        self._originals = {name: answer if name == first else self.space[name] for name in self.trees}
+        self._originals = {name: answer if name == first else own[name] for name in self.trees}
+        self.is_decorated |= any(own[name] is not self.space[name] for name in self.trees if name != first)
         for tree in self.trees.values():
             count_steps(tree)
 
@@ -235,6 +241,15 @@ def _copied(value):
         return value
 
 
+def _undecorated(thing):
+    """The function that decorators have wrapped: `__wrapped__`, or the only function that a closure holds."""
+    for _ in range(MOST_DEPTH):
+        cells = [cell.cell_contents for cell in getattr(thing, "__closure__", None) or () if cell != CellType()]
+        held = [value for value in cells if isinstance(value, FunctionType)]
+        thing = getattr(thing, "__wrapped__", held[0] if len(held) == 1 else thing)
+    return thing
+
+
 def _function_of(thing):
     """A function itself, or the first method of a class; None of anything else, and of a closure, which cannot be made
     again."""
@@ -249,7 +264,14 @@ def _definitions(text, file):
         body = ast.parse(text, file).body
     except (SyntaxError, ValueError, RecursionError):
         return {}
-    return {_bound_name(node): node for node in body if _bound_name(node)}
+    return {_bound_name(node): _Unhinted().visit(node) for node in body if _bound_name(node)}
+
+
+class _Unhinted(ast.NodeTransformer):
+    """Makes an assignment of one with a type hint."""
+
+    def visit_AnnAssign(self, node):
+        return ast.copy_location(ast.Assign([node.target], node.value), node) if node.value else ast.Pass()
 
 
 def _bound_name(node):

@@ -87,7 +87,10 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return Pointed()
     with unheard(), guarded(), without_huge_arrays(trials.cases), unwarned():
-        if not _runs_again_alike(trials, family, found, failed[0]):  # only an edit that makes all right says something
+        if not _runs_again_alike(trials, family, found, failed[0]):
+            if family.is_decorated:  # the mistake may be in the decorator
+                return Pointed()
+            # only an edit that makes all right says something
             edit = _Edits(trials, family, found, [*range(len(found))], ()).one_edit(found)
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)

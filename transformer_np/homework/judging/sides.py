@@ -138,8 +138,11 @@ class Sides:
         return list(right.values())
 
     def known_in(self, number, shape):
-        """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
-        return Known(flat(value, shape) for values, _ in self.right_values(number) for value in values)
+        """The values of the right answers in a case, and the axes in front and at the end of its arrays, which *b is in
+        `*b, T, D = x.shape`; shape: whether an array's shape counts, not only its numbers"""
+        shapes = [a.shape for a in arrays_of(self.trials.cases[number])]
+        axes = [part for sizes in shapes for n in range(1, len(sizes)) for part in (sizes[:n], sizes[n:])]
+        return Known([*axes, *(flat(value, shape) for values, _ in self.right_values(number) for value in values)])
 
     def fine_in(self, number, shape):
         """The nodes of the answer with values of the right ones only."""
@@ -239,7 +242,8 @@ def _targets(statement):
         call = statement.value
         return [*call.args, *(k.value for k in call.keywords), getattr(call.func, "value", call.func)]
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    return target.elts if isinstance(target, ast.Tuple) else [target]
+    targets = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [part.value if isinstance(part, ast.Starred) else part for part in targets]
 
 
 def value_for(statement, variable):

@@ -8,14 +8,14 @@ each exercise that reads their names.
 import ast
 import builtins
 import re
+import symtable
 from dataclasses import dataclass, field
 
 from .. import definitions
-from ..definitions import first_line, names_in, read_by, stored, unread
+from ..definitions import KEPT, first_line, names_in, read_by, stored, unread
 from ..stubs import WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
-_KEPT = "#| "  # begins the lines of a text that is not Python: the file can then be imported without it
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -109,7 +109,7 @@ def _blocks(text, names):
                     blocks.append(_with_names(block, owner))
                 owner, block = comment[1] if comment else None, Block([])
             else:
-                block.lines.append(line[len(_KEPT) :] if line.startswith(_KEPT) else line)
+                block.lines.append(line.removeprefix(KEPT))
         block = _with_names(block, owner)
         defined = [name for name in block.binds if name in names]
         if defined and block.owner not in defined:
@@ -131,11 +131,24 @@ def _with_names(block, owner):
     tree, _ = parsed(text)
     if tree is not None:
         block.binds = bound_by(text)
-        block.reads = names_in(tree) - set(dir(builtins))
+        block.reads = _read(text) - set(dir(builtins))
     else:
         block.binds = {name: body for name, body, _ in unread(text)}
         block.reads = set(_WORD.findall(text))
     return block
+
+
+def _read(text):
+    """The names of the module that a text reads: neither parameters nor variables of its functions."""
+    try:
+        left, found = [symtable.symtable(text, "<answers>", "exec")], set()
+    except SyntaxError:  # of `await` outside of a function, which a notebook allows
+        return names_in(parsed(text)[0])
+    while left:
+        table = left.pop()
+        found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
+        left += table.get_children()
+    return found
 
 
 def _starts(lines, tree):
