@@ -93,6 +93,14 @@ def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
     assert "| 1 | softmax | operator | This has the wrong operator. |" in text
 
 
+def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_made_it_alone():
+    made = {"axis not used and NaN where all is hidden": "Both.", "axis not used": "Only `axis`."}
+    verdicts = [Verdict("softmax", "wrong value", message, misconception=name) for name, message in made.items()]
+    grades = [SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0) for verdict in verdicts]
+    text = overview(grades, SimpleNamespace(points={"softmax": 1}, possible=1), "run")
+    assert "axis not used | Only \\`axis\\`. |" in text
+
+
 BLOCKS = """
 from transformer_np.layers.blocks import AddNorm as Library
 from transformer_np.decoding import beam_search as search
