@@ -20,7 +20,7 @@ from transformer_np.grading.report import overview
 from transformer_np.grading.run import Grading
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.session import Limits
-from transformer_np.grading.submissions import find_submissions
+from transformer_np.grading.submissions import find_submissions, skipped_entries
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import default_course, parse_course
 from transformer_np.homework.judging.judge import Verdict
@@ -87,6 +87,14 @@ def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
     grade = SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0)
     text = overview([grade], SimpleNamespace(points={"softmax": 1}, possible=1), "run")
     assert "| 1 | softmax | operator | This has the wrong operator. |" in text
+
+
+def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_made_it_alone():
+    made = {"axis not used and NaN where all is hidden": "Both.", "axis not used": "Only `axis`."}
+    verdicts = [Verdict("softmax", "wrong value", message, misconception=name) for name, message in made.items()]
+    grades = [SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0) for verdict in verdicts]
+    text = overview(grades, SimpleNamespace(points={"softmax": 1}, possible=1), "run")
+    assert "axis not used | Only \\`axis\\`. |" in text
 
 
 BLOCKS = """
@@ -170,6 +178,13 @@ def test_names_that_meet(tmp_path):
     (folder / "notes.txt").write_text("")
     (folder / "nothing").mkdir()
     assert [path.name for path in find_submissions(folder)] == ["ada", "ada.py"]
+    (folder / "exercises").mkdir()
+    (folder / "exercises" / "scaled.py").write_text("EXERCISES = []\n", encoding="utf-8")
+    assert "exercises" in [path.name for path in find_submissions(folder)]  # which may be a name
+    before = skipped_entries(folder)
+    (folder / "course.toml").write_text('exercises = ["scaled"]\n', encoding="utf-8")  # as it was handed out
+    assert [path.name for path in find_submissions(folder)] == ["ada", "ada.py"]
+    assert skipped_entries(folder) == before
     grades = grade(folder, tmp_path / "grades.csv")
     assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
     assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -273,6 +274,23 @@ def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp
     assert verdict.outcome == "crashed"
     assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message
     assert checks.remarks(["relu"]) == ["mine.ipynb has a cell that fails (AssertionError)"]
+
+
+@pytest.mark.long
+def test_the_cells_before_one_that_does_not_end_count(tmp_path):
+    right, file = "def relu(x):\n    return x * (x > 0)", "homework.ipynb"
+    for student, cell in {"ada": "while True: pass", "ben": "import os\nos._exit(0)"}.items():
+        (tmp_path / "in" / student).mkdir(parents=True)
+        text = notebook(right, f"def relu(x):\n    return x\n{cell}", SOFTMAX)
+        (tmp_path / "in" / student / file).write_text(text, encoding="utf-8")
+    limits = replace(PATIENT, seconds=1)
+    ada, ben = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=limits, trust=True).run()
+    checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
+    assert list(ada.remarks) == checks.remarks(COURSE.points)
+    assert ada.remarks == (f"{file} timed out while loading; only the cells before count",)
+    for told in (ada.verdicts, ben.verdicts, {name: checks.of(name).verdict for name in COURSE.points}):
+        assert told["relu"].passed
+        assert f"softmax is missing because {file} has a cell that fails" in told["softmax"].message
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):

@@ -472,6 +472,7 @@ def test_mistakes_made_together_count_for_each_of_them():
     one, other, *_ = [name for name in all_exercises()["softmax"].mistakes if " and " not in name]
     assert parts_of_mistake("softmax", f"{one} and {other}") == [one, other]
     assert parts_of_mistake("softmax", one) == [one]
+    assert parts_of_mistake("softmax", f"axis not used and {one}") == ["axis not used", one]
     assert parts_of_mistake("softmax", "this and that") == ["this and that"]
     assert parts_of_mistake("softmax", None) == []
 

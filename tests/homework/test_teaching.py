@@ -269,6 +269,8 @@ def test_an_exercise_without_a_section(own):
     (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")
     with exercises_in(own):
         assert "\n# a line or two; hint: transformer-np homework hint Counter\n" in stub_file(own_exercises().values())
+        assert "translator" not in stub_file(own_exercises().values())  # which calls none of these
+        assert "translator" in stub_file([all_exercises()["softmax"]])
         assert [effort(one) for one in own_exercises().values()] == ["a line or two", "a line or two, Week 1"]
 
 

@@ -168,8 +168,12 @@ def class_results(grades, rubric):
 def parts_of_mistake(exercise, misconception):
     """The mistakes of a verdict: several names are joined by "and", which a name may also contain."""
     known, words, parts = all_exercises()[exercise].mistakes, (misconception or "").split(" and "), []
+
+    def is_known(name):
+        return name in known or of_kind(name) or re.fullmatch(r"\w+ not used", name)
+
     while words != [""] and words:
-        size = next((n for n in range(len(words), 0, -1) if " and ".join(words[:n]) in known), 0)
+        size = next((n for n in range(len(words), 0, -1) if is_known(" and ".join(words[:n]))), 0)
         if not size:
             return [misconception]
         parts.append(" and ".join(words[:size]))
@@ -201,7 +205,7 @@ def overview(grades, rubric, run, copied=()):
         lines += ["", "## The most frequent mistakes", "", "| students | exercise | mistake | feedback |"]
         lines.append("|---|---|---|---|")
     for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
-        feedback = all_exercises()[name].mistakes.get(mistake) or of_kind(mistake)
+        feedback = _feedback(name, mistake, [grade.verdicts[name] for grade in grades])
         lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
     if copied:
         head, *rows = [[_plain(cell) for cell in row] for row in matrix(copied)]
@@ -209,6 +213,13 @@ def overview(grades, rubric, run, copied=()):
         lines += ["The numbers of exercises:", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([*lines, "", run, ""])
+
+
+def _feedback(name, mistake, verdicts):
+    """The text on a mistake. If it has none of its own: the message of a verdict with few other mistakes."""
+    parts = [(parts_of_mistake(name, verdict.misconception), verdict.message) for verdict in verdicts]
+    told = min((len(of), message) for of, message in parts if mistake in of)[1]
+    return all_exercises()[name].mistakes.get(mistake) or of_kind(mistake) or told
 
 
 def _plain(text):

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
+from ..homework.course import FILE, OWN
 from ..homework.deadline import possible
 from ..homework.handin import content_of, hand_in, may_answer, stem, walk
 from .sandbox.wire import one_line
@@ -44,7 +45,7 @@ def find_submissions(folder, assignment="", none_is_fine=False):
     folder = Path(folder)
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder; name a folder with one file or one folder per student")
-    entries = [e for e in sorted(os.scandir(folder), key=lambda e: e.name) if not e.name.startswith((".", "__"))]
+    entries = [e for e in sorted(os.scandir(folder), key=lambda e: e.name) if not _is_no_ones(e)]
     found = [Path(entry.path) for entry in entries if _is_submission(entry)]
     if not found and not none_is_fine:
         raise ValueError(f"{folder} contains no submission: no .py or .ipynb file, and no folder with one")
@@ -127,7 +128,13 @@ def skipped_entries(folder):
     """The names of the files and folders that are not submissions; hidden ones are left out."""
     found = {*find_submissions(folder, none_is_fine=True)}
     entries = sorted(Path(folder).iterdir())
-    return [_shown(path.name) for path in entries if path not in found and not path.name.startswith(".")]
+    return [_shown(path.name) for path in entries if path not in found and not _is_no_ones(path)]
+
+
+def _is_no_ones(entry):
+    """Whether a file or folder is hidden, a cache, or of a folder as the teacher has handed it out: nobody's work."""
+    beside = Path(entry).parent / FILE
+    return entry.name.startswith((".", "__")) or (entry.name in (FILE, OWN) and beside.exists())
 
 
 def _is_folder(path):

@@ -38,12 +38,13 @@ class Definition:
     is_stub: bool = False
 
 
-def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit)):
+def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit), begin=lambda module, found: None):
     """Execute the pieces of a file: (its module, {exercise: its Definitions, in order}, the first exception or None).
 
     name: relative to the hand-in's folder; names: of the exercises; skipped: names that are missing because the
-    course's own cells are not run, which is no mistake. After an exception the other cells of a notebook go on, and so
-    does a file after an import of a module that does not exist.
+    course's own cells are not run, which is no mistake; begin: called before each piece of a file that no other has
+    imported, with its module and definitions. After an exception the other cells of a notebook go on, and so does a
+    file after an import of a module that does not exist.
     """
     in_notebook = name.endswith(".ipynb")
     module, is_new = _module(name, path)
@@ -54,6 +55,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     space, found, first, flags, texts = vars(module), {}, None, 0, {}
     space.update(found_by(in_notebook))
     for piece in pieces:
+        begin(module, found)
         bound = {n: piece["names"].get(n, n) for n in names}  # the names that answers have here
         before, error = {n: space.get(bound[n], space) for n in names}, None
         if (cell := piece["cell"]) is not None:

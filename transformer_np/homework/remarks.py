@@ -11,7 +11,7 @@ def missing(name, known, crashes, where="the submission"):
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
-            ran = cell and kind != "TimeoutError"  # after which no cell ran
+            ran = cell and not is_last(crashes[file])
             why = f"{place(file, cell, None)}, fails" if ran else f"{file} {how(file)} ({kind})"
             return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
@@ -19,6 +19,11 @@ def missing(name, known, crashes, where="the submission"):
     if name in known.course:
         return False, f"{known.course[name]} has it as the course's notebook does, which is no answer."
     return False, f"{where} contains no {name}."
+
+
+def is_last(crash):
+    """Whether no cell ran after one that failed in this way."""
+    return crash.kind == "TimeoutError" or crash.text.startswith(("it ended the process", "its process was killed"))
 
 
 def remarks_on(known, crashes, definitions, names):
@@ -62,13 +67,14 @@ def _is_replaced(one, later):
 
 def failed(file, crash):
     """A remark on a file that raised an exception."""
+    counts = "; only the cells before count" if is_last(crash) and file.endswith(".ipynb") else ""
     if crash.kind == "TimeoutError":
-        return f"{file} timed out while loading"
+        return f"{file} timed out while loading{counts}"
     text = " ".join(crash.text.split())[:120]
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({said})"
+    return f"{file} {how(file)} ({said}){counts}"
 
 
 def how(file):

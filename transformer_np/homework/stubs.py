@@ -8,7 +8,7 @@ import textwrap
 
 from .definitions import first_line, read_by, unread
 from .exercise import public_home
-from .path import chapter_line, chapters
+from .path import chapter_line, chapters, own_exercises
 
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
@@ -61,7 +61,7 @@ def pieces_of_file(exercises):
         if needed := _own_imports(here, stubs, known):
             heading += f"{needed}\n"
         pieces.append((heading, [(exercise, _comment(exercise), stubs[exercise.name]) for exercise in here]))
-    return f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}", pieces
+    return f"{_head(exercises)}\n\n{_general_imports(exercises, stubs)}", pieces
 
 
 def _comment(exercise):
@@ -103,27 +103,32 @@ _COMMANDS = (
     ("solution {first}", "show the library's code, once yours is right"),
     ("start homework.py --reset NAME", "start an answer over; the old one is kept"),
 )
+_LECTURE = " § is a section of the lecture notes (INF721, L17: Transformers)."
 _LETTERS = (
     "B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary"
 )
 
 
-def _head(first):
-    """The docstring of a file that starts with this exercise."""
+def _head(exercises):
+    """The docstring of a file with these exercises."""
+    first, own = exercises[0].name, own_exercises().keys()
+    of_library = any(exercise.name not in own for exercise in exercises)
+    title = "The Transformer to reimplement" if of_library else "The homework"
     commands = [(f"transformer-np homework {words.format(first=first)}", what) for words, what in _COMMANDS]
+    commands = [one for one in commands if of_library or not one[0].endswith(" train")]
     width = max(len(words) for words, _ in commands)
+    notes = ["Functions may call each other. They leave their arguments as they are, but for those that say otherwise,"]
+    notes += [f"and float64 stays float64.{_LECTURE if of_library else ''}", "The letters in the shapes:"]
     return "\n".join(
         [
-            '"""The Transformer to reimplement: write the bodies so that each function does what it documents.',
+            f'"""{title}: write the bodies so that each function does what it documents.',
             "",
             *(f"    {words:<{width}}    {what}" for words, what in commands),
             "",
             "Hand in this file, under this name, with your answers at its top level. Leave out the course's notebooks,",
             "old versions and environments. If several files answer an exercise, the first right answer counts.",
             "",
-            "Functions may call each other. They leave their arguments as they are, but for those that say otherwise,",
-            "and float64 stays float64. § is a section of the lecture notes (INF721, L17: Transformers).",
-            "The letters in the shapes:",
+            *notes,
             "",
             f"    {_LETTERS}",
             '"""',

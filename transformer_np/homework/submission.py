@@ -87,10 +87,16 @@ def load(path, time_limit=SECONDS, strict=True):
     found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
         for name, of_file in known.load.items():
+            begun = []
             try:
-                module, defined, error = _execute(name, files.paths[name], **of_file, names=names, limit=limit)
+                module, defined, error = _execute(
+                    name, files.paths[name], **of_file, names=names, limit=limit, begun=begun
+                )
             except Stopped as stopped:
                 crashes[name] = Crash("TimeoutError", str(stopped), "", stopped.trace)
+                for module, defined in begun[-1:] if name.endswith(".ipynb") else ():  # the cells before count
+                    modules.append(module)
+                    found.append(defined)
             else:
                 modules.append(module)
                 found.append(defined)
@@ -170,8 +176,11 @@ def _is_below(file, root):
     return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
-def _execute(name, path, pieces, skipped, names, limit):
-    """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one."""
+def _execute(name, path, pieces, skipped, names, limit, begun):
+    """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one.
+
+    begun: a list to which the module and its definitions are added before each piece
+    """
     in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
     if in_notebook and any(word in (piece["code"] or "") for piece in pieces for word in DRAWING):
         with suppress(ImportError):  # in the page's Python there are no pictures
@@ -184,7 +193,7 @@ def _execute(name, path, pieces, skipped, names, limit):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
-        return execute(name, path, pieces, names, skipped)
+        return execute(name, path, pieces, names, skipped, begin=lambda *known: begun.append(known))
 
 
 @contextmanager

@@ -147,7 +147,8 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
 
 
 def _try_task(task, job, limits, keeper, tried):
-    """Add the results of an exercise to a Tried. A file whose loading ends the process is taken out of the job."""
+    """Add the results of an exercise to a Tried. A file whose loading ends the process is taken out of the job; of a
+    notebook, the cells before remain."""
     replies, definitions = tried.replies.setdefault(task.name, []), None
     while definitions is None or len(replies) < len(definitions):
         if tried.defined is not None and task.name not in tried.defined:
@@ -159,6 +160,11 @@ def _try_task(task, job, limits, keeper, tried):
         run = _tried_run(task, job | {"which": len(replies)}, limits, keeper, tried)
         if run.file is not None:
             tried.not_loaded[run.file] = run.lost
+            # another file may import a .py file, which has to be whole
+            done = run.file.endswith(".ipynb") and job["load"][run.file]["pieces"][: max(0, run.pieces - 1)]
+            if done:
+                job["load"][run.file] = job["load"][run.file] | {"pieces": done}
+                continue
             for of in (job["files"], job["load"]):
                 of.pop(run.file, None)
         else:
@@ -218,7 +224,8 @@ class _Lost(Exception):
 class _Run:
     """A definition of an exercise in its process.
 
-    file: the one that is being loaded; lost: a Crash for the way in which the process was lost, or None
+    file: the one that is being loaded; pieces: how many of its pieces were begun
+    lost: a Crash for the way in which the process was lost, or None
     """
 
     def __init__(self, task, job, limits, keeper):
@@ -226,7 +233,7 @@ class _Run:
         self.processor_seconds = int(limits.seconds * (1 + len(self.load))) + 3
         self.job = job | {"task": task.message, "processor_seconds": self.processor_seconds}
         self.whole, self.spent, self.size, self.layers = None, 0.0, 0, []
-        self.file, self.lost, self.defined = None, None, None
+        self.file, self.pieces, self.lost, self.defined = None, 0, None, None
         self.definitions, self.replies, self.called, self.not_loaded = [], [], [], {}
 
     def go(self, total):
@@ -256,8 +263,12 @@ class _Run:
 
     def _take_loading(self):
         for name in self.load:
-            self.file = name
-            message = self._receive("loaded", self.keeper.clock(self.limits.seconds), self.whole)
+            self.file, clock = name, self.keeper.clock(self.limits.seconds)
+            for begun in range(1 + len(self.load[name]["pieces"])):
+                self.pieces = begun
+                message = self._receive(("piece", "loaded"), clock, self.whole)
+                if message["kind"] == "loaded":
+                    break
             if message.get("file") != name:
                 raise _Lost("RuntimeError", DISTURBED)
             if crash := _crash(message):
@@ -280,8 +291,8 @@ class _Run:
             self.replies.append(Reply(crash) if crash else Reply(None, self.content))
             self.called = self.called or _texts(message, "called", 20)
 
-    def _receive(self, kind, *clocks):
-        """The next message, which must be of this kind. Raises _Lost."""
+    def _receive(self, kinds, *clocks):
+        """The next message, which must be of this kind, or of one of several. Raises _Lost."""
         try:
             text, arrays = HEADER.unpack(self.keeper.read(HEADER.size, *clocks))
             if text > MOST_JSON or arrays > MOST_BYTES:
@@ -291,7 +302,7 @@ class _Run:
                 raise _Lost("RuntimeError", "its results are too large")
             self.content = self.keeper.read(text, *clocks), self.keeper.read(arrays, *clocks)
             message = unpack(*self.content)
-            if message.get("kind") != kind:
+            if message.get("kind") not in (kinds if isinstance(kinds, tuple) else (kinds,)):
                 raise ValueError
         except ValueError:
             raise _Lost("RuntimeError", DISTURBED) from None

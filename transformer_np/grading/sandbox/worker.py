@@ -137,9 +137,14 @@ def _stand_in(signatures):
 
 def _run(job, exercise, cases, scratch, report):
     modules, found, below = [], [], os.path.join(scratch, "")
+
+    def begin(*_):
+        report.sendall(pack({"kind": "piece"}))
+
     for name, file in job["load"].items():
         path = os.path.join(scratch, name)
-        module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
+        pieces, skipped = file["pieces"], file["skipped"]
+        module, of_file, error = execute(name, path, pieces, job["names"], skipped, BaseException, begin)
         modules.append(module.__name__)
         found.append(of_file)
         report.sendall(pack({"kind": "loaded", "file": name, "crash": error and _told(crash_of(error), below)}))
