@@ -1,4 +1,3 @@
-import argparse
 import math
 import webbrowser
 from contextlib import suppress
@@ -21,7 +20,6 @@ def add_parser(subparsers):
     default = "the newest translator below this folder, else GPT, else a finished page that comes with the package"
     add_model(parser, f"folder of a run: translate, gpt or classify (default: {default})", "a pretrained BERT or GPT")
     add("--target", metavar="TEXT", help="the translation that a translator begins with (default: its own)")
-    add("--live", action="store_true", help=argparse.SUPPRESS)  # every page is
 
 
 def run(args):
