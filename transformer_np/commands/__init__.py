@@ -280,10 +280,11 @@ def say_words(words, what="the model does not know"):
         say(f"{what}: {', '.join(words)}")
 
 
-def say_left_out(count, what="the text"):
-    """A note on stderr about the tokens that a model does not read."""
+def say_left_out(count, what="the text", reads="beginning"):
+    """A note on stderr about the tokens that a model does not read. reads: see `Trained`"""
     if count:
-        say(f"{what} is too long for the model: its last {count} tokens are ignored")
+        which = "last" if reads == "beginning" else "first"
+        say(f"{what} is too long for the model: its {which} {count} tokens are ignored")
 
 
 def add_vectors(parser):
