@@ -25,12 +25,12 @@ def diverged(what, step, checkpoint):
 class State:
     """Model, optimizer, random generators, what the objective carries, the best weights, and the record of the steps.
 
-    header: JSON data to store in the checkpoint
+    keep_best: as in the Trainer;  header: JSON data to store in the checkpoint
     """
 
     def __init__(self, model, optimizer, objective, keep_best, header):
         self.model, self.optimizer, self.objective, self.header = model, optimizer, objective, header
-        self.best = Best(model) if keep_best else None
+        self.best, self._keep_best = Best(model) if keep_best else None, keep_best
         self.record = Record()
         self.history = self.record.history()
 
@@ -137,6 +137,8 @@ class State:
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
         self.history, self.record = history, record
+        if self._keep_best is None:
+            self.best = Best(self.model) if "best" in header else None
         if self.best:
             self.best.restore(header, best)
 
