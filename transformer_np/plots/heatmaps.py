@@ -23,9 +23,9 @@ NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a s
 def attention(weights, queries, keys, title=None, own_range=None, first_layer=1):
     """Attention weights as heatmaps, one panel per head.
 
-    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each (several if
-        they would be too small), the first layer at the bottom. No batch axis: take one sentence, `layer.weights[0]` or
-        `attention_maps(model)[:, 0]`.
+    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each, or
+        several if they would be too small, the first layer at the bottom. No batch axis: take one sentence,
+        `layer.weights[0]` or `attention_maps(model)[:, 0]`.
     queries, keys: the T query words and the S key words
     own_range: scale the colours to the weights that occur instead of 0 … 1; None does so for weights so close to each
         other that they would all look the same, in less than a fifth of the range
