@@ -101,7 +101,8 @@ class State:
             header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{path} belongs to another model: {_differences(header, own)}")
-        if other := [name for name, value in self.header.items() if header.get(name, value) != value]:
+        known = self.header.items()
+        if other := [name for name, value in known if _unplaced(header.get(name, value)) != _unplaced(value)]:
             differing = f"its {' and '.join(other)} differs from the one given here"
             raise ValueError(f"{path} belongs to another run: {differing}")
         optimizer = type(self.optimizer).__name__
@@ -146,6 +147,11 @@ class State:
 def _with_prefix(prefix, tensors):
     """The tensors whose names begin with the prefix, by name without it."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+def _unplaced(value):
+    """An entry of a header without the folder of its files, which may have moved."""
+    return {key: part for key, part in value.items() if key != "folder"} if isinstance(value, dict) else value
 
 
 def _differences(header, own):
