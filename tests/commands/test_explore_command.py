@@ -101,6 +101,7 @@ def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys, monkey
         ("good --target sat --model classify", "target is for a translator"),
         ("€ --model gpt", "does not have: '€'"),
         ("  --model translate", "the sentence is empty"),
+        ("cat --pretrained nowhere", "there is no folder nowhere; models are not downloaded"),
     ],
 )
 def test_what_it_cannot_do(small_runs, capsys, monkeypatch, args, message):

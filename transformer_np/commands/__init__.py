@@ -225,6 +225,7 @@ def pretrained_folder(folder, text):
 
     # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
     if folder and text is None and not os.path.exists(folder) and gguf_file(folder) is None:
+        say(f"there is no folder {folder!r}: it is read as the text, by the MiniLM")
         folder, text = "", folder
     return folder or minilm_folder(), text
 

@@ -79,11 +79,13 @@ def pretrained_page(args):
     from ..data import LECTURE_SENTENCE, english_portuguese
     from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
-    from ..models.layouts.folder import located
+    from ..models.layouts.folder import located, read_settings
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    _, tensors = find_tensors(located(folder))
+    path = located(folder)
+    read_settings(path)  # its errors say what is wrong with the folder
+    _, tensors = find_tensors(path)
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     found = load_pretrained_text(folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
