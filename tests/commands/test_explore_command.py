@@ -47,7 +47,7 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
     assert re.fullmatch(r"line \d+ of a text that", data["text"]) and data["text"] in data["examples"]
     text.unlink()
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 2
-    assert main(["explore", "line 1", "--live", "--model", "run", "-o", "gpt.html"]) == 0
+    assert main(["explore", "line 1", "--model", "run", "-o", "gpt.html"]) == 0
     assert data_of(tmp_path / "gpt.html")["examples"] == []
 
 
@@ -87,7 +87,7 @@ def test_the_page_of_a_classifier(small_runs, tmp_path, capsys):
 @pytest.mark.usefixtures("opened")
 def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys):
     shutil.copytree(small_runs / "gpt", tmp_path / "gpt")
-    assert call(capsys, "the cat", "--live", "-o", "page.html") == (0, "page.html\n", "")
+    assert call(capsys, "the cat", "-o", "page.html") == (0, "page.html\n", "")
     assert data_of(tmp_path / "page.html")["text"] == "the cat"
 
 
@@ -101,6 +101,7 @@ def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys):
         ("good --target sat --model classify", "target is for a translator"),
         ("€ --model gpt", "does not have: '€'"),
         ("  --model translate", "the sentence is empty"),
+        ("cat --pretrained nowhere", "there is no folder nowhere; models are not downloaded"),
     ],
 )
 def test_what_it_cannot_do(small_runs, capsys, monkeypatch, args, message):

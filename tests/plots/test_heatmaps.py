@@ -105,6 +105,22 @@ def test_all_layers(rng):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("layers", [1, 2])
+def test_no_number_of_heads_makes_the_panels_tiny(rng, layers):
+    weights = weights_of(rng, layers, 29, 5, 4)
+    figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:], first_layer=3)
+    panels = heatmaps(figure)
+    assert [axes.get_title() for axes in panels] == [f"head {h}" for h in range(1, 30)] * layers
+    sides = [axes.get_position().size * figure.get_size_inches() for axes in panels]
+    assert np.min(sides) >= 0.45
+    columns = [sum(bool(words_on(axes.xaxis)) for axes in panels[-29:])] * layers
+    names = [(i, text.get_text()) for i, axes in enumerate(panels) for text in axes.texts if "layer" in text.get_text()]
+    rows = zip(columns, range(layers), strict=True)
+    assert names == [(29 * i + n - 1, f"layer {layers + 2 - i}") for n, i in rows]
+    check_layout(figure)
+
+
+@pytest.mark.long
 def test_many_layers_have_names_side_by_side(rng):
     figure = plots.attention(weights_of(rng, 30, 1, 2, 2), list("ab"), list("ab"), first_layer=7)
     names = [text for axes in heatmaps(figure) for text in axes.texts if "layer" in text.get_text()]

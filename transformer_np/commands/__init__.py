@@ -225,6 +225,7 @@ def pretrained_folder(folder, text):
 
     # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
     if folder and text is None and not os.path.exists(folder) and gguf_file(folder) is None:
+        say(f"there is no folder {folder!r}: it is read as the text, by the MiniLM")
         folder, text = "", folder
     return folder or minilm_folder(), text
 
@@ -280,10 +281,11 @@ def say_words(words, what="the model does not know"):
         say(f"{what}: {', '.join(words)}")
 
 
-def say_left_out(count, what="the text"):
-    """A note on stderr about the tokens that a model does not read."""
+def say_left_out(count, what="the text", reads="beginning"):
+    """A note on stderr about the tokens that a model does not read. reads: see `Trained`"""
     if count:
-        say(f"{what} is too long for the model: its last {count} tokens are ignored")
+        which = "last" if reads == "beginning" else "first"
+        say(f"{what} is too long for the model: its {which} {count} tokens are ignored")
 
 
 def add_vectors(parser):

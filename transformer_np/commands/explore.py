@@ -1,4 +1,3 @@
-import argparse
 import math
 import webbrowser
 from contextlib import suppress
@@ -21,7 +20,6 @@ def add_parser(subparsers):
     default = "the newest translator below this folder, else GPT, else a finished page that comes with the package"
     add_model(parser, f"folder of a run: translate, gpt or classify (default: {default})", "a pretrained BERT or GPT")
     add("--target", metavar="TEXT", help="the translation that a translator begins with (default: its own)")
-    add("--live", action="store_true", help=argparse.SUPPRESS)  # every page is
 
 
 def run(args):
@@ -81,11 +79,13 @@ def pretrained_page(args):
     from ..data import LECTURE_SENTENCE, english_portuguese
     from ..inspection.explorer.live import LARGE, check_size, explore_live
     from ..models import Bert
-    from ..models.layouts.folder import located
+    from ..models.layouts.folder import located, read_settings
     from ..models.layouts.weights import find_tensors
 
     folder, text = pretrained_folder(args.pretrained, args.text)
-    _, tensors = find_tensors(located(folder))
+    path = located(folder)
+    read_settings(path)  # its errors say what is wrong with the folder
+    _, tensors = find_tensors(path)
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     found = load_pretrained_text(folder)
     examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]

@@ -11,11 +11,10 @@ from ..support.checks import as_array, check_has
 from .arguments import as_weights, as_words
 from .fonts import text_width
 from .picture import Picture, styled
-from .sheet import Sheet, rows_and_columns
-from .sizes import CELL_WITH_VALUE, EDGE, GAP, LABEL, LARGEST_PAGE, PAD, PAGE
+from .sheet import Sheet, rows_and_columns, rows_of_a_layer
+from .sizes import CELL_WITH_VALUE, EDGE, GAP, LABEL, LARGEST_PAGE, PAD, PAGE, THUMBNAIL
 from .style import HATCH, HIDDEN, SEEN, WEIGHTS, print_values, round_ticks
 
-THUMBNAIL = 0.45  # inches, the least side of a thumbnail
 BAR = 0.85  # inches for the colour bar of all thumbnails
 NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a scale of 0 … 1
 
@@ -24,8 +23,9 @@ NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a s
 def attention(weights, queries, keys, title=None, own_range=None, first_layer=1):
     """Attention weights as heatmaps, one panel per head.
 
-    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each, the first
-        layer at the bottom. No batch axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
+    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each, or
+        several if they would be too small, the first layer at the bottom. No batch axis: take one sentence,
+        `layer.weights[0]` or `attention_maps(model)[:, 0]`.
     queries, keys: the T query words and the S key words
     own_range: scale the colours to the weights that occur instead of 0 … 1; None does so for weights so close to each
         other that they would all look the same, in less than a fifth of the range
@@ -46,24 +46,32 @@ def attention(weights, queries, keys, title=None, own_range=None, first_layer=1)
     queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
     panels = (weights[::-1] if len(layers) == 2 else weights).reshape(-1, T, S)  # the last layer is at the top
 
-    rows, columns = layers if len(layers) == 2 else rows_and_columns(len(panels))
     heads = [f"head {h + 1}" for h in range(layers[-1])] if layers else []
+    if len(layers) == 2:
+        L, H = layers
+        own_rows = rows_of_a_layer(L, H)
+        rows, columns = L * own_rows, math.ceil(H / own_rows)
+        places = [layer * own_rows * columns + head for layer in range(L) for head in range(H)]
+        heads *= L if own_rows > 1 else 1
+    else:
+        rows, columns = rows_and_columns(len(panels))
+        places = range(len(panels))
     if own_range is None:
         own_range = high - low < NEARLY_EQUAL
     norm = Normalize(low, high) if own_range and high > low else Normalize(0, 1)
-    names = [f"layer {first_layer + i}" for i in range(rows)][::-1] if len(layers) == 2 else []
+    names = [f"layer {first_layer + i}" for i in range(layers[0])][::-1] if len(layers) == 2 else []
     longest = max(map(text_width, names), default=0)
     for across in (0.2 * bool(names), longest):  # the names of layers are turned, or side by side with low panels
         gap = 0.1 + across
         side = gap + (0.65 if norm.vmax == 1 else 0.85)  # room for ticks such as 0.225
-        sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
+        sheet = Sheet(rows, columns, queries, keys, heads, title, side, places)
         if longest <= T * sheet.cell + GAP:
             break
     for axes, panel in zip(sheet.panels, panels, strict=True):
         image = axes.imshow(panel, cmap=WEIGHTS, norm=norm)
         if sheet.cell >= CELL_WITH_VALUE:
             print_values(axes, panel, image)
-    for name, axes in zip(names, sheet.panels[columns - 1 :: columns], strict=False):
+    for name, axes in zip(names, sheet.panels[columns - 1 :: layers[-1]] if names else [], strict=True):
         x = 1 + 0.05 / (S * sheet.cell)
         axes.text(x, 0.5, name, transform=axes.transAxes, va="center", rotation=270 if across < longest else 0)
     bar = sheet.bar_axes(gap)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .fonts import text_width
 from .picture import Picture
-from .sizes import CELL, EDGE, GAP, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, TEXT
+from .sizes import CELL, EDGE, GAP, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, TEXT, THUMBNAIL
 from .style import KEY, QUERY
 
 
@@ -15,17 +15,18 @@ class Sheet:
 
     heads: titles of the top panels, or of all panels if there are more titles than columns
     side: inches to leave free at the right
-    count: the number of panels, if they do not fill the last row
+    places: where the panels are, counted row by row; default: at all places
 
     The words determine every size, so that nothing is clipped, nothing overlaps and no space is wasted.
     .figure, .panels (a list, row by row), .cell (inches)
     """
 
     def __init__(
-        self, rows, columns, queries, keys, heads=(), title=None, side=0.0, count=1, largest_cell=CELL,
+        self, rows, columns, queries, keys, heads=(), title=None, side=0.0, places=None, largest_cell=CELL,
         largest_page=LARGEST_PAGE,
     ):  # fmt: skip
         T, S = len(queries), len(keys)
+        places = places or range(rows * columns)
         key_width = max(map(text_width, keys))
         left = EDGE + LABEL + max(map(text_width, queries)) + 2 * PAD
         gap_x, gap_y = GAP, GAP + (LABEL if len(heads) > columns else 0)
@@ -43,7 +44,7 @@ class Sheet:
 
         if key_width + 2 * PAD <= every * cell:
             rotation, key_height = 0, LINE
-        elif count == 1 and every * cell > 1.5 * LINE:
+        elif len(places) == 1 and every * cell > 1.5 * LINE:
             rotation, key_height = 45, (key_width + LINE) * 0.71
             left = max(left, EDGE + LABEL + 2 * PAD + key_width * 0.71 - cell / 2)  # the first key leans to the left
         else:
@@ -59,12 +60,12 @@ class Sheet:
         height = figure.get_size_inches()[1]
         self._corner, self._room = (left, bottom), room
         self.panels = []
-        for i in range(count):
-            row, column = divmod(i, columns)
+        for i, place in enumerate(places):
+            row, column = divmod(place, columns)
             x = left + (room[0] - grid[0]) / 2 + column * pitch[0] + (pitch[0] - gap_x - panel[0]) / 2
             y = bottom + (room[1] + grid[1]) / 2 - row * pitch[1] - panel[1]
             axes = figure.panel(x, y, *panel, xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
-            named_keys = keys[::every] if i + columns >= count else []  # no panel below
+            named_keys = keys[::every] if place + columns > places[-1] else []  # no panel below
             named_queries = queries[::every] if column == 0 else []
             axes.set_xticks(every * np.arange(len(named_keys)), named_keys)
             axes.set_yticks(every * np.arange(len(named_queries)), named_queries)
@@ -78,7 +79,7 @@ class Sheet:
                 axes.set_title(heads[i], pad=4)
             self.panels.append(axes)
 
-        if count == 1:
+        if len(places) == 1:
             self.panels[0].set(xlabel=KEY, ylabel=QUERY)
         else:
             figure.supxlabel(KEY, x=(left + room[0] / 2) / width, y=EDGE / height, va="bottom", size=TEXT)
@@ -90,6 +91,17 @@ class Sheet:
 
 
 def rows_and_columns(count):
-    """A grid for `count` heads, at most four per row, filled evenly."""
-    rows = math.ceil(count / 4)
+    """A grid for `count` heads, at most four per row or as many as there are rows, filled evenly."""
+    rows = math.ceil(count / max(4, math.ceil(math.sqrt(count))))
     return rows, math.ceil(count / rows)
+
+
+def rows_of_a_layer(layers, heads):
+    """The rows for the heads of each layer: one, unless its panels would be smaller than a thumbnail; then as many as
+    make them largest."""
+
+    def side(rows):
+        width, height = LARGEST_PAGE[0] / math.ceil(heads / rows), LARGEST_PAGE[1] / (layers * rows)
+        return min(width - GAP, height - GAP - LABEL * (rows > 1))
+
+    return 1 if side(1) >= THUMBNAIL else max(range(1, heads + 1), key=side)

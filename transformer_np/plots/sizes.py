@@ -9,4 +9,5 @@ CELL_WITH_VALUE = 0.36  # and at least, to print a number in it
 LINE = 0.155  # a line of text
 LABEL = 0.2  # an axis label, or the title of a panel
 EDGE, PAD, GAP = 0.1, 0.07, 0.14  # blank: at the figure's edge, around words, between panels
+THUMBNAIL = 0.45  # the least side of a panel without words
 LONGEST_WORD = 20  # characters

@@ -20,7 +20,8 @@ from .fine_tuning import read_tokenizer
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
 HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
-DATA = {"text", "pairs", "data", "test"}  # the options with files of data: a resumed run may read them elsewhere
+# the options with files of data and with models to start from: a resumed run may read them elsewhere
+ELSEWHERE = {"text", "pairs", "data", "test", "init", "pretrained"}
 CACHED = 1 << 18  # float32 of an array, several of which fit into the cache of a core
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
@@ -202,11 +203,13 @@ class Task:
         how = _checked({**HOW, **{name: description[name] for name in HOW if name in description}, **how})
         try:
             data = self.load(options)
+            if description.get("data") != self.fingerprint(data):
+                what = f"the data differ from those that the run in {folder} started with"
+                raise ValueError(f"{what}: it cannot be resumed")
+            run = self._prepared(options, folder, how, data, tokenizers)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{error}: pass its option with the path from the present folder") from None
-        if description.get("data") != self.fingerprint(data):
-            raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
-        run = self._prepared(options, folder, how, data, tokenizers)
+            where = "if it is elsewhere, pass its option with the path from the present folder"
+            raise FileNotFoundError(f"{error}; {where}") from None
         trainer, schedule = run.trainer, run.setup.schedule
         fresh = not trainer.checkpoint.exists()
         if not fresh:
@@ -269,7 +272,7 @@ class Task:
             for f in fields(stored)
             if f.name not in self.changeable
             and getattr(stored, f.name) != getattr(wanted, f.name)
-            and not (f.name in DATA and None not in (getattr(stored, f.name), getattr(wanted, f.name)))
+            and not (f.name in ELSEWHERE and None not in (getattr(stored, f.name), getattr(wanted, f.name)))
         ]
         if differing:
             may_change = f"only {' and '.join(self.changeable)} may change when it is resumed"

@@ -89,6 +89,7 @@ class TextGenerator(Trained):
     """
 
     end_ids, sampling, not_applied = (), {}, ()  # see PretrainedTextGenerator
+    reads = "end"
     seen = data.Seen(spaces=None)  # of an older run or a pretrained model: a prompt is read as it is
 
     @classmethod
@@ -121,6 +122,9 @@ class TextGenerator(Trained):
     def inputs(self, prompt):
         """The ids of the end of a prompt that the model sees, in a tuple; see `Trained.inputs`."""
         return (np.array([self.encode(prompt)[-self.context :]]),)
+
+    def left_out(self, prompt):
+        return max(0, len(self.encode(prompt)) - self.context)
 
     def generate(self, prompt, max_new_tokens=500, temperature=1.0, top_k=None, top_p=None, rng=None, stop=None):
         """The prompt and its continuation: max_new_tokens tokens, or fewer if `stop` occurs.

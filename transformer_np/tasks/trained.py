@@ -18,9 +18,10 @@ class Trained:
     reader, writer: the tokenizers of the texts that it reads and of those that it writes
     labels: the names of the classes of a text, if it has such
     mask: the id of a hidden token, if it has one
+    reads: the part of a text that is too long that it reads: its "beginning" or its "end"
     """
 
-    task, seen, labels, mask = None, Seen(), None, None
+    task, seen, labels, mask, reads = None, Seen(), None, None, "beginning"
 
     @property
     def reader(self):

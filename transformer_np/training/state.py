@@ -25,12 +25,12 @@ def diverged(what, step, checkpoint):
 class State:
     """Model, optimizer, random generators, what the objective carries, the best weights, and the record of the steps.
 
-    header: JSON data to store in the checkpoint
+    keep_best: as in the Trainer;  header: JSON data to store in the checkpoint
     """
 
     def __init__(self, model, optimizer, objective, keep_best, header):
         self.model, self.optimizer, self.objective, self.header = model, optimizer, objective, header
-        self.best = Best(model) if keep_best else None
+        self.best, self._keep_best = Best(model) if keep_best else None, keep_best
         self.record = Record()
         self.history = self.record.history()
 
@@ -101,7 +101,8 @@ class State:
             header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{path} belongs to another model: {_differences(header, own)}")
-        if other := [name for name, value in self.header.items() if header.get(name, value) != value]:
+        known = self.header.items()
+        if other := [name for name, value in known if _unplaced(header.get(name, value)) != _unplaced(value)]:
             differing = f"its {' and '.join(other)} differs from the one given here"
             raise ValueError(f"{path} belongs to another run: {differing}")
         optimizer = type(self.optimizer).__name__
@@ -137,6 +138,8 @@ class State:
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
         self.history, self.record = history, record
+        if self._keep_best is None:
+            self.best = Best(self.model) if "best" in header else None
         if self.best:
             self.best.restore(header, best)
 
@@ -144,6 +147,11 @@ class State:
 def _with_prefix(prefix, tensors):
     """The tensors whose names begin with the prefix, by name without it."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+def _unplaced(value):
+    """An entry of a header without the folder of its files, which may have moved."""
+    return {key: part for key, part in value.items() if key != "folder"} if isinstance(value, dict) else value
 
 
 def _differences(header, own):

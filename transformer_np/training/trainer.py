@@ -47,16 +47,16 @@ class Trainer:
         with the same result except for rounding (gradient accumulation). A large batch then needs less memory, and less
         time if the values of a piece stay in the cache. Batch and objective must be as for several workers
     keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
-        best weights, `resume` continues from the last weights
+        best weights, `resume` continues from the last weights. Default: only if the resumed checkpoint has them
 
     state: the State that a checkpoint holds; `history` and `best` are parts of it
     team: the Team of the last `fit`; team.size is its number of processes
-    best: the Best weights with keep_best, else None
+    best: the Best weights if they are kept, else None
     """
 
     def __init__(
         self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None, workers=1,
-        keep_best=False, tokens_at_once=None,
+        keep_best=None, tokens_at_once=None,
     ):  # fmt: skip
         check_kind("model", model, Module)
         parts = "parameters", "data", "grad", "step"  # not its class, which `using` exchanges
@@ -68,7 +68,8 @@ class Trainer:
             raise TypeError(f"schedule must be a function from a step to a learning rate, got {short(schedule)}")
         if clip_norm is not None:
             check_number("clip_norm", clip_norm, "(0, ∞)")
-        check_flag("keep_best", keep_best)
+        if keep_best is not None:
+            check_flag("keep_best", keep_best)
         if tokens_at_once is not None:
             check_at_least("tokens_at_once", tokens_at_once, 1)
         json.dumps(header)  # raises here, not after the training

@@ -75,6 +75,7 @@ def attention_weights(args, plots):
             inputs = found.inputs(text)
         except ValueError as error:
             raise error if args.text is not None else ValueError(f"pass a TEXT, not {text!r}: {error}") from None
+        say_left_out(found.left_out(text), reads=found.reads)
         Unseen(found)(text)
         if found.task.kind == "translate":
             return plots.translator_attention(found, text, args.kind or "cross")

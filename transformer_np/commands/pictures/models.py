@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .. import Unseen, add_vectors, given_vectors
+from .. import Unseen, add_vectors, given_vectors, say_left_out
 from . import flag, model, number, picture
 
 
@@ -97,6 +97,7 @@ def draw_sampling(args, plots):
 
     generator = load_trained(args.model, "gpt")
     inputs = generator.inputs(args.text)
+    say_left_out(generator.left_out(args.text), reads=generator.reads)
     Unseen(generator)(args.text)
     with generator.model.evaluating():
         logits = generator.model(*inputs)[0, -1]  # (V,)

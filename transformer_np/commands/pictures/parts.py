@@ -27,7 +27,7 @@ def draw_contributions(args, plots):
     from ... import inspection
 
     asked = _Question(args)
-    parts = inspection.contributions(asked.model, asked.inputs(args.text), asked.target, asked.position)
+    parts = inspection.contributions(asked.model, asked.inputs, asked.target, asked.position)
     title = f"{asked.quantity} = {parts.total:.2f} after {asked.text}".replace("= -", "= −")
     return plots.contributions(parts, asked.quantity, title if args.slide is None else None)
 
@@ -43,11 +43,11 @@ def draw_attribution(args, plots):
     from ...support.checks import short
 
     asked = _Question(args)
-    inputs, patch = asked.inputs(args.text), args.patch and asked.inputs(args.patch)
-    if patch and patch[0].shape != inputs[0].shape:
-        counts = f"{args.patch!r} has {patch[0].size} tokens, {args.text!r} {inputs[0].size}"
+    patch = args.patch and asked.read(args.patch, "the text of --patch")
+    if patch and patch[0].shape != asked.inputs[0].shape:
+        counts = f"{args.patch!r} has {patch[0].size} tokens, {args.text!r} {asked.inputs[0].size}"
         raise ValueError(f"--patch: {counts}; they must be equally long")
-    question = asked.model, inputs, asked.target, patch, asked.position
+    question = asked.model, asked.inputs, asked.target, patch, asked.position
     estimate = inspection.attribution(*question)
     tried = None if args.no_measure else inspection.measured(*question)
     how = f"patched from {short(args.patch)}" if args.patch else "without each part"
@@ -56,9 +56,9 @@ def draw_attribution(args, plots):
 
 
 class _Question:
-    """Who wrote this word? The model of --model or --pretrained, its inputs for a text, the ids of the words.
+    """Who wrote this word? The model of --model or --pretrained, its inputs for the text, the ids of the words.
 
-    .model, .position: of the logit, .target: an id or a pair, .quantity: its name, .text: that of the title
+    .model, .inputs, .position: of the logit, .target: an id or a pair, .quantity: its name, .text: that of the title
     """
 
     def __init__(self, args):
@@ -74,12 +74,12 @@ class _Question:
             self.text += f" → {short(args.after)}"
             self._answer += self._ids(args.after)
             say_words(found.writer.unknown(args.after))
-        inputs, unseen = self.inputs(args.text), Unseen(found)
+        self.inputs, unseen = self.read(args.text), Unseen(found)
         for text in filter(None, (args.text, getattr(args, "patch", None))):
             unseen(text)
         if isinstance(self.model, Bert) and found.labels is None:
-            self.position = self._masked(inputs[0][0], args.text)
-        first = self._best(inputs) if args.target is None else self._id("--target", args.target)
+            self.position = self._masked(self.inputs[0][0], args.text)
+        first = self._best() if args.target is None else self._id("--target", args.target)
         self.target, self.quantity = first, f"logit of {self._name(first)}"
         if args.other is not None:
             self.target = first, self._id("--other", args.other)
@@ -91,19 +91,19 @@ class _Question:
             raise ValueError(f"{text!r} must have one [MASK], whose logits are split: it has {len(places)}")
         return places[0]
 
-    def _best(self, inputs):
+    def _best(self):
         from ...inspection.interpretation import logits_of
 
         with self.model.evaluating():
-            logits = logits_of(self.model, inputs)[0]
+            logits = logits_of(self.model, self.inputs)[0]
         return int((logits if self._found.labels is not None else logits[self.position]).argmax())
 
-    def inputs(self, text):
-        """The arguments of the model's forward for a text."""
+    def read(self, text, what="the text"):
+        """The arguments of the model's forward for a text. what: its name in a note"""
         import numpy as np
 
         read = self._found.inputs(text)
-        say_left_out(self._found.left_out(text))
+        say_left_out(self._found.left_out(text), what, reads=self._found.reads)
         return read if self._answer is None else (*read, np.array([self._answer]))
 
     def _ids(self, word):
