@@ -54,6 +54,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,6 +62,7 @@ from outputs import pieces, text_difference
 from values import fields, is_claim, names_of
 
 from transformer_np.homework import all_exercises
+from transformer_np.models.layouts.folder import located
 from transformer_np.notebooks.paths import minutes, stated_minutes
 from transformer_np.notebooks.texts import METADATA, as_notebook, cells_of, filled, number, read_cells, shown
 
@@ -380,9 +382,13 @@ def output_differences(committed, fresh, exact=False):
 
 def missing(text):
     """The packages that a notebook refuses to run without, as `find_spec("name") is None` in its text says, and that
-    are not installed."""
+    are not installed. A model among the others is unpacked: its first use would print a warning."""
     asked = re.findall(r'find_spec\("(\w+)"\) is None', text.read_text(encoding="utf-8"))
-    return [name for name in asked if find_spec(name) is None]
+    absent = [name for name in asked if find_spec(name) is None]
+    with warnings.catch_warnings(action="ignore"):
+        for name in () if absent else asked:
+            located(name)
+    return absent
 
 
 def has_pretrained():

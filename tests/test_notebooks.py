@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -344,6 +345,16 @@ def test_of_a_long_line_only_what_is_around_the_difference_is_shown(text):
     a, b = (_executed(build.read_text(text), [_stream(f"{'x' * 500} {end}")], []) for end in ("0.1", "0.9"))
     [message] = build.output_differences(a, b)
     assert "0.1" in message and "0.9" in message and len(message) < 350
+
+
+def test_a_model_is_unpacked_before_its_notebook_runs(text, monkeypatch):
+    """Its first use warns, which a notebook must not print."""
+    used = []
+    monkeypatch.setattr(build, "located", lambda name: (used.append(name), warnings.warn("unpacked", stacklevel=2)))
+    for package, absent in (("json", []), ("no_such_model", ["no_such_model"])):
+        text.write_text(f'```python\nfind_spec("{package}") is None\n```\n', encoding="utf-8")
+        assert build.missing(text) == absent
+    assert used == ["json"]
 
 
 def test_which_notebooks(text):
