@@ -381,6 +381,18 @@ def attention_scores(q, k, mask=None):
         scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
     return scores
 
+--- an answer with match has lines, and its patterns are none of them
+says: Look at lines @, where the first wrong value is made:
+def softmax_backward(dy, y, axis=-1):
+    match axis:
+        case -1:
+            total = (dy * y).sum(-1, keepdims=True)
+        case _:
+            total = (dy * y).sum(axis, keepdims=True)
+    dx = y * dy + y * total  # shown
+    dx /= 2  # shown
+    return dx
+
 --- a variable with a type hint, and another of the same name
 says: Look at lines @, where the first wrong value is made:
 def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
