@@ -396,7 +396,8 @@ def softmax_backward(dy, y, axis=-1):
 --- a variable with a type hint, and another of the same name
 says: Look at lines @, where the first wrong value is made:
 def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    total: np.ndarray = np.sum(dy * y, axis=axis, keepdims=True)
+    total: np.ndarray
+    total = np.sum(dy * y, axis=axis, keepdims=True)
     dx: np.ndarray = y * dy + y * total  # shown
     dx /= 2  # shown
     return dx

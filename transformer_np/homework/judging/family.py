@@ -271,7 +271,7 @@ class _Unhinted(ast.NodeTransformer):
     """Makes an assignment of one with a type hint."""
 
     def visit_AnnAssign(self, node):
-        return ast.copy_location(ast.Assign([node.target], node.value), node) if node.value else ast.Pass()
+        return ast.copy_location(ast.Assign([node.target], node.value) if node.value else ast.Pass(), node)
 
 
 def _bound_name(node):
