@@ -31,6 +31,19 @@ class Adam(training.Adam):
         v = b * v + (1 - b) * g * g  # shown
         p = p - self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
 
+--- a function that the file defines under a condition
+says: One change in line @ makes it right:
+try:
+    from numpy import maximum
+except ImportError:
+    maximum = None
+else:
+    def positive(x):
+        return maximum(x, 1)  # shown
+
+def relu(x):
+    return positive(x)
+
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
 says: One change in line @ makes it right:
