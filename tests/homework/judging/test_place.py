@@ -31,6 +31,19 @@ class Adam(training.Adam):
         v = b * v + (1 - b) * g * g  # shown
         p = p - self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
 
+--- a function that the file defines under a condition
+says: One change in line @ makes it right:
+try:
+    from numpy import maximum
+except ImportError:
+    maximum = None
+else:
+    def positive(x):
+        return maximum(x, 1)  # shown
+
+def relu(x):
+    return positive(x)
+
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
 says: One change in line @ makes it right:
@@ -381,10 +394,23 @@ def attention_scores(q, k, mask=None):
         scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
     return scores
 
+--- an answer with match has lines, and its patterns are none of them
+says: Look at lines @, where the first wrong value is made:
+def softmax_backward(dy, y, axis=-1):
+    match axis:
+        case -1:
+            total = (dy * y).sum(-1, keepdims=True)
+        case _:
+            total = (dy * y).sum(axis, keepdims=True)
+    dx = y * dy + y * total  # shown
+    dx /= 2  # shown
+    return dx
+
 --- a variable with a type hint, and another of the same name
 says: Look at lines @, where the first wrong value is made:
 def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    total: np.ndarray = np.sum(dy * y, axis=axis, keepdims=True)
+    total: np.ndarray
+    total = np.sum(dy * y, axis=axis, keepdims=True)
     dx: np.ndarray = y * dy + y * total  # shown
     dx /= 2  # shown
     return dx

@@ -11,6 +11,7 @@ from types import CellType, CodeType, FunctionType
 
 import numpy as np
 
+from ..definitions import bindings
 from ..guard import SAFE, is_students
 from ..magics import timed
 from ..path import all_exercises
@@ -259,19 +260,21 @@ def _function_of(thing):
 
 
 def _definitions(text, file):
-    """{name: syntax tree} of the functions, classes and lambdas at the top of a file; new trees at every call."""
+    """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try` too;
+    new trees at every call."""
     try:
         body = ast.parse(text, file).body
     except (SyntaxError, ValueError, RecursionError):
         return {}
-    return {_bound_name(node): _Unhinted().visit(node) for node in body if _bound_name(node)}
+    nodes = [node for _, node, _ in bindings(body, in_notebook=True)]
+    return {_bound_name(node): _Unhinted().visit(node) for node in nodes if _bound_name(node)}
 
 
 class _Unhinted(ast.NodeTransformer):
     """Makes an assignment of one with a type hint."""
 
     def visit_AnnAssign(self, node):
-        return ast.copy_location(ast.Assign([node.target], node.value), node) if node.value else ast.Pass()
+        return ast.copy_location(ast.Assign([node.target], node.value) if node.value else ast.Pass(), node)
 
 
 def _bound_name(node):

@@ -16,8 +16,8 @@ _TAKE_ARRAYS = ("reshape", "broadcast_to", "tile", "repeat", "resize", "pad")
 
 
 def places(tree, without=()):
-    """(parent, field, index, node, is_size) of every node that may be replaced; annotations, defaults and docstrings
-    are not. is_size: whether the node is part of a size of an array, which must not grow."""
+    """(parent, field, index, node, is_size) of every node that may be replaced; annotations, defaults, docstrings and
+    the patterns of `case` are not. is_size: whether the node is part of a size of an array, which must not grow."""
     of_sizes = {
         name.id
         for node in ast.walk(tree)
@@ -32,7 +32,7 @@ def places(tree, without=()):
         if getattr(parent, "name", "") in without:
             continue
         for field, value in ast.iter_fields(parent):
-            if field in ("annotation", "returns", "decorator_list", "bases"):
+            if field in ("annotation", "returns", "decorator_list", "bases", "pattern"):
                 continue
             if field == "args" and not isinstance(parent, ast.Call):
                 continue

@@ -124,7 +124,7 @@ class _Tapped(ast.NodeTransformer):
     visit_AugAssign = visit_Assign
 
     def generic_visit(self, node):
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr | ast.pattern):
             return node
         original = self.twins.get(id(node))
         if isinstance(node, ast.Call):
