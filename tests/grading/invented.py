@@ -203,6 +203,7 @@ INVENTED = {
         + "send(message(kind='loaded', file='forged_end_of_loading.py', crash=None, defined=['softmax']))\n" + SOFTMAX,
         0, "disturbed",
     ),
+    "forged_beginning_of_a_piece": (LOADS + FORGED + "send(message(kind='piece'))\n" + SOFTMAX, 0, "disturbed"),
     "forged_passes": (
         LOADS + FORGED + during(
             "for case in range(99): send(message(kind='tried', exercise='softmax', case=case, passed=True, share=1.0))"

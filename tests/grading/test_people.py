@@ -4,6 +4,7 @@ import json
 import os
 import re
 import time
+import unicodedata
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -396,6 +397,11 @@ def test_reports_of_ids_that_look_alike():
     names = [report_name(student) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
     assert len({*names, "a_b"}) == len(names)
     assert all(name and "/" not in name for name in names)
+    assert report_name("Jürgen Groß") == "Jürgen Groß"
+    of_mac = report_name(unicodedata.normalize("NFD", "Jürgen Groß"))  # where both are one file
+    assert of_mac.startswith("Jürgen Groß-")
+    assert len(report_name("漢" * 200).encode()) < 200
+    assert report_name("\udcff").isprintable()
 
 
 @pytest.mark.long

@@ -146,6 +146,9 @@ WRONG = {
     "'along the last axis only' raises IndexError in every case with the message 'list index out of range'": (
         "axis=axis -> axis=-1\n  ", "axis=axis -> axis=[][0]\n  IndexError: "
     ),
+    "its reference returns y as float32": (
+        "    return x / np.abs(x).max(axis", "    x = np.float32(x)\n    return x / np.abs(x).max(axis"
+    ),
     "its reference changes x": ("    return x / np.abs(x).max(axis", "    x *= 1.5\n    return x / np.abs(x).max(axis"),
 }  # fmt: skip
 

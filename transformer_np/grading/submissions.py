@@ -171,7 +171,8 @@ def _key(student):
 
 def report_name(student):
     """A file name of its own for the report on a student: the student's name if possible."""
-    name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
+    name = re.sub(r"[^\w .+-]", "_", unicodedata.normalize("NFC", student)).encode()[:100].decode(errors="ignore")
+    name = name.strip(" .")
     clear = name == student != "" and name.lower() not in ("overview", "run", "alike")
     if clear and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name):  # as the names below and of earlier versions end
         return name

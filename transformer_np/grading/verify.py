@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..homework.checking import TOO_LONG, verdict_on
-from ..homework.exercise import Case
+from ..homework.exercise import Case, call
 from ..homework.judging.attempt import attempt
 from ..homework.judging.compare import as_results, close, wrong_structure
 from ..homework.judging.crash import crash_of
@@ -151,6 +151,20 @@ def _about_reference(exercise, limit):
             if "..." not in letters and len(letters) != value.ndim:
                 yield f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"
                 return
+            if _is_rounded(value, case) and exercise.drive is call and exercise.view is None:
+                yield (
+                    f"its reference returns {result.name} as {value.dtype}{where}, though its arguments are float64, "
+                    f"so right answers are compared with what it has rounded: compute in float64"
+                    f"{_where(exercise.reference)}"
+                )
+                return
+
+
+def _is_rounded(value, case):
+    """Whether a result has fewer digits than the arguments, and no argument asks for that."""
+    given = (*case.arguments, *case.options.values())
+    of_float64 = any(getattr(one, "dtype", None) == np.float64 for one in given)
+    return of_float64 and "dtype" not in case.options and value.dtype.kind == "f" and value.dtype.itemsize < 8
 
 
 def _about_draws(exercise, limit):
