@@ -153,7 +153,7 @@ def with_flags(message, args):
     technical, words = (names or "(?!)" for names in both)
     about = rf"\b(?<!model's )({technical})\b"  # what a trained model has is no flag of this command
     about += rf"|(?:^|(?<=but )|(?<=: )|(?<=only ))({words})(?= (?:must|may|needs?|is|are)\b)"
-    about += rf"|(?<=needs )({words})(?=:)|\b({words})(?= = | \S+, not )"
+    about += rf"|(?<=needs )({words})(?=:)|(?<!the )\b({words})(?= = | \S+, not )"
     return re.sub(about, lambda match: flags[match[0]], message)
 
 

@@ -139,6 +139,12 @@ def test_messages_name_the_flags(message, shown):
     assert cli.with_flags(message, None) == message
 
 
+def test_the_kind_of_a_run_is_not_the_flag_of_that_name():
+    args = cli.build_parser("plot").parse_args(["plot", "attention"])
+    message = "runs/a has a run of the kind 'xl', not 'gpt'"
+    assert cli.with_flags(message, args) == message
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_a_console_without_utf8(encoding):

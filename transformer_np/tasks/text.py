@@ -13,7 +13,7 @@ from ..data.large import encode_text, parts
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedTokenizer
+from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
@@ -197,7 +197,7 @@ class GPTTask(Task):
     def train_tokenizers(self, options, split):
         """All characters of the whole text, or byte pairs of the training part, or those of the pretrained model."""
         if getattr(options, "pretrained", None) is not None:  # XLTask shares this method
-            return {"tokenizer": PretrainedTokenizer(options.pretrained)}
+            return {"tokenizer": PretrainedFolder(options.pretrained).tokenizer}
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
