@@ -25,6 +25,7 @@ from transformer_np.bench.measure import Outcome, Result
 from transformer_np.bench.races import Race, races
 from transformer_np.commands import bench
 from transformer_np.functional import t5
+from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.module import Module
 from transformer_np.support.platform import can_fork
 from transformer_np.support.processes import THREADS
@@ -566,11 +567,11 @@ def test_pytorch_trains_alike(torch_work, name):
 @needs_torch
 def test_pytorch_has_the_parameters_of_a_tied_model(torch_work):
     """What is tied in the base model is tied there too."""
-    config = configurations.TransformerConfig(
+    config = TransformerConfig(
         9, 9, d_model=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=12, tie_embeddings=True,
         dropout=0.0,
     )  # fmt: skip
-    ours = configurations.Transformer(config)
+    ours = Transformer(config)
     theirs = torch_work.torch_model(ours)
     assert sum(p.numel() for p in theirs.parameters()) == ours.num_parameters()
     src, tgt = np.array([[4, 5, 6, 0]]), np.array([[1, 7, 8]])

@@ -115,7 +115,7 @@ def test_the_script_has_the_settings_of_the_commands():
 @pytest.mark.parametrize(("kind", "more"), [("gpt", "--nanogpt"), ("translate", "--chars")])
 def test_the_script_trains(tmp_path, kind, more):
     (tmp_path / "data").write_text(whole.built_in(kind)[:50_000].rpartition("\n")[0], encoding="utf-8")
-    command = whole._torch(kind, tmp_path / "data", f"--steps 2 {more}")
+    [command] = whole._group(kind, tmp_path / "data", [], f"--steps 2 {more}")
     command.run(0, tmp_path / "out")
     assert len(command.losses) == 1 and len(command.shares) == (kind != "gpt")
     assert (tmp_path / "out" / "checkpoint.pt").exists()
