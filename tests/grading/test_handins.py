@@ -287,6 +287,7 @@ def test_the_cells_before_one_that_does_not_end_count(tmp_path):
     ada, ben = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=limits, trust=True).run()
     checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
     assert list(ada.remarks) == checks.remarks(COURSE.points)
+    assert f'"{file}, cell 2"' in ada.not_loaded[file]
     assert ada.remarks == (f"{file} timed out while loading; only the cells before count",)
     for told in (ada.verdicts, ben.verdicts, {name: checks.of(name).verdict for name in COURSE.points}):
         assert told["relu"].passed

@@ -7,7 +7,7 @@ import io
 import pickle
 import signal
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from inspect import signature
 from types import FunctionType
@@ -161,8 +161,11 @@ def _try_task(task, job, limits, keeper, tried):
         if run.file is not None:
             tried.not_loaded[run.file] = run.lost
             # another file may import a .py file, which has to be whole
-            done = run.file.endswith(".ipynb") and job["load"][run.file]["pieces"][: max(0, run.pieces - 1)]
-            if done:
+            begun = run.file.endswith(".ipynb") and job["load"][run.file]["pieces"][: run.pieces]
+            if begun:
+                where = f'  File "{run.file}, cell {begun[-1]["cell"]}"'
+                tried.not_loaded[run.file] = replace(run.lost, trace=where)
+            if begun and (done := begun[:-1]):
                 job["load"][run.file] = job["load"][run.file] | {"pieces": done}
                 continue
             for of in (job["files"], job["load"]):
