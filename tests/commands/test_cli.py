@@ -227,7 +227,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
         ("--tokens char", "no sentence pair is short enough for --max-len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
-        ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
+        ("--out pairs.tsv/a/run", "pairs.tsv is a file, expected a folder, for pairs.tsv/a/run"),
     ],
 )
 def test_options_that_will_not_do(capsys, here, arguments, message):

@@ -102,8 +102,10 @@ def held(folder):
     cannot be created or written.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, expected the folder of a run")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            what = "the folder of a run" if place == folder else f"a folder, for {folder}"
+            raise NotADirectoryError(f"{place} is a file, expected {what}")
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
