@@ -59,7 +59,8 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        self.answer, answer = answer, _undecorated(answer) if of_student else answer
+        bare = _undecorated if of_student else lambda thing: thing  # the library's decorators stay
+        self.answer, answer = answer, bare(answer)
         self.trees, self.lines, self.is_decorated = {}, [], answer is not self.answer
         self.most_steps = MOST_STEPS
         function = _function_of(answer)
@@ -75,7 +76,7 @@ class Family:
         if self.file == "<timed exec>":
             self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
         known = _definitions("".join(self.lines), self.file)
-        own = {name: _undecorated(self.space.get(name)) for name in known}
+        own = {name: bare(self.space.get(name)) for name in known}
         known = {name: tree for name, tree in known.items() if _is_at(tree, own[name], self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
         left = [first] if first else []
