@@ -44,6 +44,30 @@ def softmax_backward(dy, y, axis=-1):
     total = (dy * y).sum(axis)
     return y * (dy - total[..., None])
 
+--- one array in every place of a list
+says: states.append(state)
+def rnn(x, w_x, w_h, b=None):
+    B, T = x.shape[:2]
+    given = x @ w_x if b is None else x @ w_x + b
+    state = np.zeros((B, len(w_h)), given.dtype)
+    states = []
+    for t in range(T):
+        np.tanh(given[:, t] + state @ w_h, out=state)
+        states.append(state)
+    return np.array(states).reshape(T, B, w_h.shape[1]).transpose(1, 0, 2)
+
+--- a mask after those before it are lost
+says: Look at line 7:
+def attention_scores(q, k, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
+    result = scores
+    for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+        if m.dtype == bool:
+            result = np.where(m, -np.inf, scores)
+        else:
+            result = scores + m
+    return result
+
 --- a mask as an index
 says: it is not broadcast. np.where(mask, …, …) broadcasts.
 def attention_scores(q, k, mask=None):

@@ -37,7 +37,7 @@ class Cells:
 
     def __init__(self, trials, found):
         self.trials, self.found = trials, found
-        self.tried, self._agreed, self._described = set(), {}, {}
+        self.tried, self._agreed, self._described, self._touched = set(), {}, {}, {}
         self.first_failed = next((finding for finding in found if not finding.right), None)
         self.labels, self.astray = {}, {}
         exercise = trials.exercise
@@ -94,6 +94,14 @@ class Cells:
         """Whether a right answer with some hypotheses is wrong in a case."""
         results, expected = self.run(some, number)[0], self.found[number].expected
         return results is None or not all(map(close, results, expected))
+
+    def touches(self, one, cell):
+        """Whether a hypothesis changes a right answer in a cell."""
+        if (one, cell) not in self._touched:
+            i, label = cell
+            runs = ((self.run((one,), n)[0], self.found[n].expected) for n in self.labels[label])
+            self._touched[one, cell] = any(run is None or not close(run[i], right[i]) for run, right in runs)
+        return self._touched[one, cell]
 
     def refuted_by_right(self, one, beside=()):
         """Whether a hypothesis changes a result that the answer has right, or is refuted and speaks of every call."""
@@ -199,7 +207,7 @@ class Cover:
     """
 
     def __init__(self, cells, place=None, is_alone=False):
-        self.cells, self._allowed = cells, None
+        self.cells, self._most = cells, None
         self.is_one = is_alone or (bool(place) and place.count == 1)
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
@@ -287,11 +295,18 @@ class Cover:
 
     def _gain(self, picked, h, cells):
         """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""
-        gain = set()
-        for some in [(), *subsets(picked)]:
-            left = {cell for cell in cells - gain if not (some and self._is_crash(cell))}
-            gain |= self.cells.covered((*some, h), left) if left else set()
+        gain = self.cells.covered((h,), cells)
+        left = {cell for cell in cells - gain if not self._is_crash(cell) and self.cells.touches(h, cell)}
+        for some in subsets(picked) if left else ():
+            if len(self.cells.tried) >= self._allowed():
+                break
+            gain |= self.cells.covered((*some, h), left - gain)
         return gain
+
+    def _allowed(self):
+        """The number of runs after which none is made of several hypotheses; what is struck out makes none anew."""
+        self._most = self._most or len(self.cells.tried) + self.cells.trials.most()
+        return self._most
 
     def _is_crash(self, cell):
         """Whether a cell is that of a call that crashes, which has one cause."""
@@ -311,8 +326,6 @@ class Cover:
             return
         number = cells.found.index(finding)
         runs = {h: cells.run((h,), number)[0] for h in candidates}
-        if self._allowed is None:  # what is struck out makes no pairs anew
-            self._allowed = len(cells.tried) + cells.trials.most()
         right, own = finding.expected, finding.results
         changed = {
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
@@ -329,7 +342,7 @@ class Cover:
             return not {*pair} & {*picked}, -same
 
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
-            if len(cells.tried) >= self._allowed:
+            if len(cells.tried) >= self._allowed():
                 return
             if cells.compatible(pair):
                 yield pair
