@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,11 @@ def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tm
     )  # fmt: skip
     answer = loaded(tmp_path, "def every(x, period=0):\n    return x[::3]\n").modules[-1].every
     verdict = verdict_on(exercise, answer, 0, TimeLimit(0.2))
-    assert verdict.message.startswith("every: crashed. The exercise's own code took longer than 0.2 s, not the answer.")
+    assert (verdict.outcome, verdict.misconception) == ("wrong shape", None)
+    assert verdict.message.startswith("every: wrong shape. ")
+    endless = replace(exercise, cases=lambda rng: [Case("", (rng.normal(size=6),))])
+    said = verdict_on(endless, answer, 0, TimeLimit(0.2)).message
+    assert said.startswith("every: crashed. The exercise's own code took longer than 0.2 s, not the answer.")
 
 
 @pytest.mark.long

@@ -46,9 +46,9 @@ class Verdict:
         return f"<{self.exercise}: {self.outcome}{f' ({self.misconception})' if self.misconception else ''}>"
 
 
-def judge(trials, found, pointed=None):
+def judge(trials, found, pointed=None, is_brief=False):
     """The verdict on an answer, from its Findings in all cases of the trials, and what is known about its lines, a
-    Pointed or None."""
+    Pointed or None. is_brief: whether no mistake is looked for, which takes longest"""
     exercise = trials.exercise
     if found[0].tried.not_started:
         return not_started(trials, found[0].tried)
@@ -63,7 +63,7 @@ def judge(trials, found, pointed=None):
         explanation = Explanation(list(rules), list(rules.values()), [])
         lines = lines_to_show(trials, pointed, rules, Explanation([], [], []))
     else:
-        explanation = _explained(trials, found, pointed)
+        explanation = _unexplained(found) if is_brief else _explained(trials, found, pointed)
         lines = lines_to_show(trials, pointed, rules, explanation)
         explanation = _with_rules(trials, explanation, rules, lines)
     left_out = [finding for of in trials.unread.values() for finding in of.values()]
@@ -94,7 +94,11 @@ def _explained(trials, found, pointed):
         return explain(trials, explained, pointed.place if pointed else None)
     except Exception as error:  # what is read raises
         warn_of(error, trials.exercise.name)
-        return Explanation([], [smallest_call(found)], [])
+        return _unexplained(found)
+
+
+def _unexplained(found):
+    return Explanation([], [smallest_call(found)], [])
 
 
 def _with_rules(trials, explanation, rules, lines):
