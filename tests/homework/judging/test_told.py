@@ -44,8 +44,25 @@ def softmax_backward(dy, y, axis=-1):
     total = (dy * y).sum(axis)
     return y * (dy - total[..., None])
 
+--- a helper that is called without two arguments
+says: Look at line @:
+from transformer_np.functional import rotary_frequencies
+
+def _turned(x, positions, theta=10000.0, scaling=None, adjacent=False):
+    w = rotary_frequencies(x.shape[-1], theta, scaling)
+    angle = np.asarray(positions)[..., None] * w
+    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    i, j = (slice(0, None, 2), slice(1, None, 2)) if adjacent else (slice(0, len(w)), slice(len(w), None))
+    y = np.empty_like(x)
+    y[..., i] = x[..., i] * cos - x[..., j] * sin
+    y[..., j] = x[..., i] * sin + x[..., j] * cos
+    return y
+
+def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+    return _turned(dy, -np.asarray(positions), adjacent=adjacent)  # shown
+
 --- one array in every place of a list
-says: states.append(state)
+says: Look at lines @
 def rnn(x, w_x, w_h, b=None):
     B, T = x.shape[:2]
     given = x @ w_x if b is None else x @ w_x + b
@@ -53,17 +70,17 @@ def rnn(x, w_x, w_h, b=None):
     states = []
     for t in range(T):
         np.tanh(given[:, t] + state @ w_h, out=state)
-        states.append(state)
-    return np.array(states).reshape(T, B, w_h.shape[1]).transpose(1, 0, 2)
+        states.append(state)  # shown
+    return np.array(states).reshape(T, B, w_h.shape[1]).transpose(1, 0, 2)  # shown
 
 --- a mask after those before it are lost
-says: Look at line 7:
+says: Look at line @:
 def attention_scores(q, k, mask=None):
     scores = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
     result = scores
     for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
         if m.dtype == bool:
-            result = np.where(m, -np.inf, scores)
+            result = np.where(m, -np.inf, scores)  # shown
         else:
             result = scores + m
     return result

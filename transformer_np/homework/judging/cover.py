@@ -32,12 +32,13 @@ def unwarned():
 class Cells:
     """wrong, following: wrong cells, and those of gradients that follow from a wrong forward pass
     first_failed: None if only calls that must raise fail; first: its wrong cells; labels: {label: numbers of its cases}
-    tried: the runs so far; cached ones count too, so that an answer judged earlier changes nothing
+    tried: the runs so far; cached ones count too, so that an answer judged earlier changes nothing; joined: the number
+    of those with several hypotheses
     """
 
     def __init__(self, trials, found):
         self.trials, self.found = trials, found
-        self.tried, self._agreed, self._described, self._touched = set(), {}, {}, {}
+        self.joined, self.tried, self._agreed, self._described, self._touched = 0, set(), {}, {}, {}
         self.first_failed = next((finding for finding in found if not finding.right), None)
         self.labels, self.astray = {}, {}
         exercise = trials.exercise
@@ -58,6 +59,7 @@ class Cells:
     def run(self, some, number):
         """The results of a program with some hypotheses on a case, or None, and its attempt."""
         some = frozenset(some)
+        self.joined += len(some) > 1 and (some, number) not in self.tried
         self.tried.add((some, number))
         return self.trials.variant_on([h.name for h in some], number)
 
@@ -207,7 +209,7 @@ class Cover:
     """
 
     def __init__(self, cells, place=None, is_alone=False):
-        self.cells, self._most = cells, None
+        self.cells, self._allowed = cells, None
         self.is_one = is_alone or (bool(place) and place.count == 1)
         self.picked = self._consistent(cells.refuted)
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
@@ -298,15 +300,10 @@ class Cover:
         gain = self.cells.covered((h,), cells)
         left = {cell for cell in cells - gain if not self._is_crash(cell) and self.cells.touches(h, cell)}
         for some in subsets(picked) if left else ():
-            if len(self.cells.tried) >= self._allowed():
+            if self.cells.joined >= self.cells.trials.most_joined:
                 break
             gain |= self.cells.covered((*some, h), left - gain)
         return gain
-
-    def _allowed(self):
-        """The number of runs after which none is made of several hypotheses; what is struck out makes none anew."""
-        self._most = self._most or len(self.cells.tried) + self.cells.trials.most()
-        return self._most
 
     def _is_crash(self, cell):
         """Whether a cell is that of a call that crashes, which has one cause."""
@@ -331,6 +328,8 @@ class Cover:
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
         }
         possible = [h for h in candidates if changed[h] <= {*finding.wrong}]
+        if self._allowed is None:  # what is struck out makes no pairs anew
+            self._allowed = len(cells.tried) + cells.trials.most()
         own, base = _numbers(own, right), _numbers(right, right)
         numbers = {h: _numbers(runs[h], right) for h in possible}
         here = ~np.isclose(own, base, rtol=1e-4, equal_nan=True)
@@ -342,7 +341,7 @@ class Cover:
             return not {*pair} & {*picked}, -same
 
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
-            if len(cells.tried) >= self._allowed():
+            if len(cells.tried) >= self._allowed:
                 return
             if cells.compatible(pair):
                 yield pair

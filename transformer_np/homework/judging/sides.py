@@ -69,6 +69,14 @@ class Sides:
         is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
         return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
 
+    def call_that_gives(self, variable):
+        """The only call of the helper of which a variable is a parameter, or None."""
+        function = self.scope.get(variable)
+        name, given = ast.unparse(variable), ast.walk(function.args) if function else ()
+        is_given = any(isinstance(part, ast.arg) and part.arg == name for part in given)
+        calls = [call for call in self._calls if is_given and name_of(call.func) == function.name]
+        return calls[0] if len(calls) == 1 and (function, name) not in self.stores else None
+
     def calls_own(self, node, number):
         """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
         there."""

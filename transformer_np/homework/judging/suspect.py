@@ -128,7 +128,8 @@ class _Replaced:
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
         returned = sides.returned_as(sides.own)
-        if 1 < len(returned) == len(self.found[first].expected) and returned[i] in fine:
+        is_each = 1 < len(returned) == len(self.found[first].expected)
+        if is_each and returned[i] in fine and not is_new(returned[i], own[returned[i]]):
             return [returned[i]]  # which is right for something else
         candidates = []
         for node, values in own.items():
@@ -156,6 +157,8 @@ class _Replaced:
         """The statements that compute what a node reads, or the node itself."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return [node]
+        if call := self.sides.call_that_gives(node):
+            return [call]
         sides, writes = self.sides, [self.sides.writes(node, n) for n in failed]
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
         every = [s for s in every if not is_empty(getattr(s, "value", s))]

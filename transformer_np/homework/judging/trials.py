@@ -70,6 +70,11 @@ class Trials:
         of_one = of_one or self._work + self.OF_A_VARIANT
         return max(FEWEST, min(self.WORK // SHARE, self.left // 2) // of_one)
 
+    @property
+    def most_joined(self):
+        """How many runs of several mistakes together are worth it, whatever other searches have done."""
+        return self.WORK // (self._work + self.OF_A_VARIANT)
+
     @cached_property
     def _work(self):
         case, answer = self.cases[0], self.exercise.variant()
