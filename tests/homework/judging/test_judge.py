@@ -617,6 +617,7 @@ def test_a_picture_in_an_answer_is_shown_once(monkeypatch):
     shown = []
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()))
+    plt.close("all")  # what other tests have drawn
 
     def relu(x):
         plt.figure()
