@@ -298,7 +298,7 @@ class Cover:
     def _gain(self, picked, h, cells):
         """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""
         gain = self.cells.covered((h,), cells)
-        left = {cell for cell in cells - gain if not self._is_crash(cell) and self.cells.touches(h, cell)}
+        left = {cell for cell in cells - gain if picked and not self._is_crash(cell) and self.cells.touches(h, cell)}
         for some in subsets(picked) if left else ():
             if self.cells.joined >= self.cells.trials.most_joined:
                 break
