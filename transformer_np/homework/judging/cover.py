@@ -323,13 +323,13 @@ class Cover:
             return
         number = cells.found.index(finding)
         runs = {h: cells.run((h,), number)[0] for h in candidates}
+        if self._allowed is None:  # what is struck out makes no pairs anew
+            self._allowed = len(cells.tried) + cells.trials.most()
         right, own = finding.expected, finding.results
         changed = {
             h: {i for i, r in enumerate(right) if run is None or not close(run[i], r)} for h, run in runs.items()
         }
         possible = [h for h in candidates if changed[h] <= {*finding.wrong}]
-        if self._allowed is None:  # what is struck out makes no pairs anew
-            self._allowed = len(cells.tried) + cells.trials.most()
         own, base = _numbers(own, right), _numbers(right, right)
         numbers = {h: _numbers(runs[h], right) for h in possible}
         here = ~np.isclose(own, base, rtol=1e-4, equal_nan=True)
