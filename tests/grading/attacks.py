@@ -103,16 +103,6 @@ def softmax(x, axis=-1):
 
 # of several lines: name, points, a word of the remarks; the code of softmax, or the whole file if it defines softmax
 LONGER = r"""
---- forged_arrays | 1 | disturbed
-import json, struct
-tree = {"l": [{"a": ["<f8", [1000000], 0]}] * 15000}
-text = json.dumps({"kind": "tried", "exercise": "softmax", "case": 0, "crash": None, "output": tree, "after": tree})
-text = struct.pack("<II", len(text), 8000000) + text.encode() + bytes(8000000)
-for fd in range(3, 64):
-    try:
-        while text: text = text[os.write(fd, text):]
-    except OSError: pass
-
 --- forged_notes | 1 | disturbed
 import json, struct
 text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": []}).encode()
@@ -232,25 +222,6 @@ class A:
     __getattr__ = lambda s, n: getattr(s, 2 * n)
 return A().x
 
---- network | 1 |
-import socket, _socket
-for kind in (socket.AF_INET, socket.AF_UNIX):
-    try: s = _socket.socket(kind); s.connect(("127.0.0.1", 22)) if kind == socket.AF_INET else s.bind("\0x")
-    except OSError: continue
-    return np.ones(3)
-return x
-
---- killing | 1 |
-for pid in (os.getppid(), *range(-1, 300)):
-    try: os.kill(pid, 9)
-    except OSError: pass
-return x
-
---- link_out | 1 |
-os.symlink('/etc/passwd', 'p')
-os.link('/etc/passwd', 'q')
-open('p').read()
-os._exit(77)
 """
 
 
