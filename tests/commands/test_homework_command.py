@@ -30,6 +30,7 @@ def softmax_backward(dy, y, axis=-1):
     return y * (dy - (dy * y).sum(axis, keepdims=True))
 """
 WRONG = RIGHT.replace("y * (dy - (dy * y).sum(axis, keepdims=True))", "dy * y * (1 - y)")
+pytestmark = pytest.mark.usefixtures("here")
 CALLS = """
 def softmax_backward(dy, y, axis=-1):
     return y * (dy - (dy * y).sum(axis, keepdims=True)) + 0 * softmax(y, axis)
@@ -42,12 +43,6 @@ def softmax(x, axis=-1):
 def call(capsys, *args):
     """Exit code, stdout and stderr of a command."""
     return shared.call(capsys, "homework", *args)
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -148,6 +143,12 @@ def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(writt
     )
     message = Checks(load("homework.py"), seed=0).of("scaled_dot_product_attention").verdict.message
     assert "√d_k" in message and "library's softmax" not in message
+
+
+def test_a_wrong_answer_beside_an_object_that_can_be_called_and_is_no_key_is_wrong_and_no_crash(written):
+    module = "import dataclasses\n\n@dataclasses.dataclass\nclass Times:\n    by: int\n\n    def __call__(self, x):\n"
+    file = written(f"{module}        return self.by * x\n\ntwice = Times(2)\n\ndef relu(x):\n    return twice(x)\n")
+    assert Checks(load(file), seed=0).of("relu").verdict.outcome == "wrong value"
 
 
 @pytest.mark.long
