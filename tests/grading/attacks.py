@@ -188,10 +188,6 @@ def go_on():
 for _ in range(20): threading.Thread(target=go_on, daemon=True).start()
 return x
 
---- many_threads | 1 |
-import threading
-while True: threading.Thread(target=threading.Event().wait, daemon=True).start()
-
 --- more_memory | 1 |
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))

@@ -260,10 +260,6 @@ INVENTED = {
         "            exec(__import__('marshal').loads(finder.modules[name][1]), {'__name__': name})\n"
         + SOFTMAX, 0, "",
     ),
-    "rewrites_the_worker": (
-        "import sys\nfor name, module in list(sys.modules.items()):\n    if 'worker' in name or 'given' in name:\n"
-        "        module._write = lambda *a: None; module.pack = lambda *a: b''\n" + SOFTMAX, 0, "ended",
-    ),
     "calls_the_grader": (
         "import sys\nfrom transformer_np.grading.judges import Judge\nfrom transformer_np.homework import Verdict\n"
         "softmax = Verdict('softmax', 'passed', '', share=1.0)\n" + BACKWARD, 0, "",
