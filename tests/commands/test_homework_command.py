@@ -1,5 +1,6 @@
 """`transformer-np homework` as it is typed, and the loading of what a student hands in."""
 
+import functools
 import json
 import re
 import signal
@@ -302,6 +303,12 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
 def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     written(WRONG)
     command = [sys.executable, "-u", "-m", "transformer_np", "homework", "check", "homework.py", "softmax_backward"]
+
+    def is_said(told):
+        text = (here / "out.txt").read_text(encoding="utf-8")
+        assert watching.poll() is None, text
+        return told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C.")
+
     with open(here / "out.txt", "w", encoding="utf-8") as out:
         watching = subprocess.Popen([*command, "--watch"], stdout=out, stderr=subprocess.STDOUT, cwd=here)
     try:
@@ -313,22 +320,13 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
         ):
             if text is not None:
                 written(text)
-            _wait_for(here / "out.txt", told, watching)
+            shared.wait_until(functools.partial(is_said, told))
         watching.send_signal(signal.SIGINT)
         assert watching.wait(timeout=300) == 130
     finally:
         watching.kill()
         watching.wait()
     assert "Traceback" not in (here / "out.txt").read_text(encoding="utf-8")
-
-
-def _wait_for(file, told, process):
-    def is_said():
-        text = file.read_text(encoding="utf-8")
-        assert process.poll() is None, text
-        return told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C.")
-
-    shared.wait_until(is_said)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
+from test_handins import notebook
 
 from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, results_even_if_it_fails
@@ -32,10 +33,6 @@ TWO = 'exercises = ["softmax", "softmax_backward"]\n'
 DUE = datetime(2026, 6, 12, 12)
 TIMED = TWO + "deadline = 2026-06-12T12:00:00\n[late]\ngrace = 15\nper_day = 10\nmost_days = 3\n"
 WRONG = "def softmax(x, axis=-1):\n    return x\n"
-
-
-def notebook(*cells):
-    return json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
 
 
 def grade(tmp_path, course=TWO, **options):
