@@ -103,24 +103,6 @@ def softmax(x, axis=-1):
 
 # of several lines: name, points, a word of the remarks; the code of softmax, or the whole file if it defines softmax
 LONGER = r"""
---- forged_notes | 1 | disturbed
-import json, struct
-text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": []}).encode()
-while True:
-    for fd in range(3, 64):
-        try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-        except OSError: pass
-
---- ahead_of_the_next | 1 | disturbed
-import json, struct
-for name in ("softmax", "softmax_backward"):
-    for case in range(18):
-        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": []}
-        text = json.dumps(text).encode()
-        for fd in range(3, 64):
-            try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-            except OSError: pass
-
 --- search_the_stack | 1 |
 frame, found, seen = sys._getframe(), [], set()
 def look(thing, depth):

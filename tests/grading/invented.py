@@ -327,10 +327,6 @@ INVENTED = {
         + during("return np.array([P()], dtype=object)"), 1, "",
     ),
     "records": (during("return np.zeros(3, np.dtype([('x', 'f8')], metadata={'a': open}))"), 1, ""),
-    "no_case": (
-        LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=float('nan'), crash=None))"),
-        1, "disturbed",
-    ),
     "crash_of_other_kinds": (
         LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash={'kind': {'a': 1}, "
                                 "'text': [[]], 'where': 0}))\nos._exit(0)"), 1, "",
