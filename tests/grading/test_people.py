@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
+from test_handins import notebook
 
 from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, results_even_if_it_fails
@@ -34,10 +35,6 @@ TIMED = TWO + "deadline = 2026-06-12T12:00:00\n[late]\ngrace = 15\nper_day = 10\
 WRONG = "def softmax(x, axis=-1):\n    return x\n"
 
 
-def notebook(*cells):
-    return json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
-
-
 def grade(tmp_path, course=TWO, **options):
     folder = tmp_path / "in"
     grading = Grading(folder, tmp_path / "g.csv", parse_course(course), limits=PATIENT, trust=True, **options)
@@ -52,21 +49,18 @@ def pieces(text):
     return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]["pieces"]]
 
 
-@pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])
-def test_a_second_definition_in_a_cell_is_one_as_in_a_file(tmp_path, second):
-    hand_in(tmp_path / "in", {"ada": f"{SOFTMAX}\n{second}\n{BACKWARD}"})
-    (tmp_path / "in" / "ben.ipynb").write_text(notebook(("code", f"{SOFTMAX}\n{second}\n{BACKWARD}")))
-    assert {grade.points(parse_course(TWO)) for grade in grade(tmp_path).values()} == {2}
-
-
-@pytest.mark.parametrize("magic", ["%run softly.py", "%run -i ./sub/softly"])
-def test_a_file_that_a_notebook_runs_answers(tmp_path, magic):
-    ada = tmp_path / "in" / "ada"
-    ada.mkdir(parents=True)
-    hand_in(ada / "sub" if "sub" in magic else ada, {"softly": SOFTMAX})
-    (ada / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
-    assert grade(tmp_path)["ada"].points(parse_course(TWO)) == 2
-    assert not grade(tmp_path)["ada"].not_loaded
+def test_what_comes_twice_in_a_cell_and_what_a_cell_runs_is_as_in_a_file(tmp_path):
+    folder = hand_in(tmp_path / "in", {})
+    for number, second in enumerate(("def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG)):
+        text = f"{SOFTMAX}\n{second}\n{BACKWARD}"
+        hand_in(folder, {f"ada{number}": text})
+        (folder / f"ben{number}.ipynb").write_text(notebook(("code", text)))
+    for student, below, magic in (("cem", "", "%run softly.py"), ("dana", "sub", "%run -i ./sub/softly")):
+        (folder / student / below).mkdir(parents=True)
+        hand_in(folder / student / below, {"softly": SOFTMAX})
+        (folder / student / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
+    of = grade(tmp_path)
+    assert len(of) == 6 and {(one.points(parse_course(TWO)), *one.not_loaded) for one in of.values()} == {(2,)}
 
 
 def test_tests_of_nbgrader_are_not_the_students_code():

@@ -49,12 +49,11 @@ ANSWER = "def scaled(x, axis=-1):\n    return x / abs(x).max(axis, keepdims=True
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(here):
     """A folder with mine/scaled.py and a submission; a function rewrites the first."""
-    monkeypatch.chdir(tmp_path)
-    file = write_new("scaled", tmp_path / "mine")
-    (tmp_path / "subs").mkdir()
-    (tmp_path / "subs" / "ada.py").write_text(ANSWER)
+    file = write_new("scaled", here / "mine")
+    (here / "subs").mkdir()
+    (here / "subs" / "ada.py").write_text(ANSWER)
 
     def rewrite(old, new):
         text = file.read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ from .syntax import STEP
 MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _GROWING = (list, str, tuple, dict)
+_SAFE = {id(make): safe for make, safe in SAFE.items()}  # a student's object may be no key
 OF_A_NODE = 12  # the work of compiling an edited answer
 OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
 
@@ -68,7 +69,7 @@ class Family:
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else _copied(value)
+            name: _SAFE.get(id(value), value) if callable(value) else value if name in OF_PYTHON else _copied(value)
             for name, value in function.__globals__.items()
         }
         linecache.checkcache(self.file)  # saved again since the last check
