@@ -97,6 +97,13 @@ def usual_signals():
     assert after == usual
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of the test's own, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def corpus():
     """The built-in English–Portuguese pairs, made once."""

@@ -570,8 +570,7 @@ def shell(command, **options):
         pytest.param("neighbours --vectors /dev/zero a", "is a device or a pipe", marks=posix),
     ],
 )
-def test_an_error_is_short(tmp_path, monkeypatch, capsys, command, message):
-    monkeypatch.chdir(tmp_path)
+def test_an_error_is_short(here, capsys, command, message):
     assert message in fails(capsys, *shlex.split(command))
 
 

@@ -13,6 +13,18 @@ NAMES = "label\ttext\n", "gold_label\tsentence1\tsentence2\n"  # of columns
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def write(tmp_path):
+    """write(content) -> the path of a file with this text or these bytes."""
+
+    def write(content):
+        path = tmp_path / "file"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
 def test_reads_two_columns_and_no_more(write):
     path = write("Go.\tVai.\tCC-BY 2.0 (France)\t42\n  Hi! \t Oi! \n\n \t \nBye\tTchau")
     assert read_pairs(path) == [("Go.", "Vai."), ("Hi!", "Oi!"), ("Bye", "Tchau")]

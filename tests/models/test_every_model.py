@@ -112,6 +112,8 @@ def test_a_token_reaches_what_follows_and_nothing_before(make, name):
         after = first(model(*batch[:place], changed, *batch[place + 1 :]))
         assert np.array_equal(after[:, :t], before[:, :t])
         reached = range(t, min(tokens.shape[1], t + 1 if "window" in name else tokens.shape[1]))
+        if "window" in name:  # two blocks look back by two tokens each
+            assert np.array_equal(after[:, t + 5 :], before[:, t + 5 :])
         assert all(not np.isclose(after[:, i], before[:, i], rtol=1e-6).all(axis=-1).any() for i in reached)
 
 

@@ -321,21 +321,20 @@ def small(kind):
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch, capsys):
+def test_end_tokens_and_their_files_stay_with_the_model(here, kind, capsys):
     """After saving, and in a fine-tuned run and its merged folder."""
-    monkeypatch.chdir(tmp_path)
     ends = {"eos_token_id": [0, 99], "pad_token_id": 7, "repetition_penalty": 1.2}
-    folder = write(tmp_path / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
+    folder = write(here / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
     load_any(folder).save_pretrained("saved")
-    (tmp_path / "text.txt").write_text("one two three " * 40)
+    (here / "text.txt").write_text("one two three " * 40)
     done(capsys, *"train gpt --text text.txt --pretrained f --steps 1 --block-size 8 -q --out run".split())
     assert TextGenerator.load("run").end_ids == (0, 99)
     runs.merge_as_pretrained("run", "merged")
     for place in ("f", "saved", "merged"):
         generator = PretrainedTextGenerator.load(place)
         assert generator.end_ids == (0, 99) and generator.not_applied == ["repetition_penalty 1.2"]
-        assert json.loads((tmp_path / place / "generation_config.json").read_text()) == ends
-        assert json.loads((tmp_path / place / "config.json").read_text())["eos_token_id"] == 5
+        assert json.loads((here / place / "generation_config.json").read_text()) == ends
+        assert json.loads((here / place / "config.json").read_text())["eos_token_id"] == 5
 
 
 def test_sampling_as_the_folder_says(tmp_path, capsys):
@@ -411,13 +410,12 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch):
+def test_which_parts_wrote_a_masked_word_of_a_run(here, capsys, monkeypatch):
     from transformer_np import plots
 
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
+    (here / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
     done(capsys, *"train mlm --text text.txt --steps 1 --layers 1 --d-model 8 --heads 2 -q --out run".split())
-    model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
+    model = load_model(here / "run" / "checkpoint.safetensors")[0].eval()
     tokenizer = MLMTask().read("run")[2]["tokenizer"]
     ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
     logits, (loud, dog) = model.mlm_logits(np.array([ids]))[0, 2], tokenizer.encode("loud dog")
