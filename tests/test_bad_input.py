@@ -68,8 +68,21 @@ FUNCTIONS = [
     (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [1.0, 1.0], ignore_index=1)),
     *(
         (TypeError, f"{name} must be whole numbers", lambda call=call, ids=ids: call(ids))
-        for name, call in (("ids", lambda ids: padding_mask(ids, 0)), ("sequences", pad_batch))
-        for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]])
+        for name, call in (
+            ("ids", lambda ids: padding_mask(ids, 0)), ("sequences", pad_batch),
+            ("ids", lambda ids: data.mask_tokens(ids, 9, 0)),
+            ("ids", lambda ids: data.corrupt_spans(ids[0], [20, 21], 0)),
+            ("ids", lambda ids: data.SpanBatches(ids[0] * 9, [20, 21, 22], 6, 2)),
+        )
+        for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]], [[1j, 2j]])
+    ),
+    *(
+        (TypeError, "ignore_index must be a whole number", lambda call=call, bad=bad: call(bad))
+        for call in (
+            lambda bad: F.cross_entropy(a(2, 3), [0, 1], ignore_index=bad),
+            lambda bad: training.NextToken(Linear(2, 3), ignore_index=bad),
+        )
+        for bad in ("0", 0.0, float("nan"), True)
     ),
     # Booleans
     *(
