@@ -77,6 +77,17 @@ FUNCTIONS = [
         for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]], [[1j, 2j]])
     ),
     *(
+        (error, message, lambda make=make, ids=ids: make(ids))
+        for make in (
+            lambda ids: data.TextBatches(ids, 2, 1), lambda ids: data.TextStreams(ids, 2, 1),
+            lambda ids: data.SkipGrams(ids, 9),
+        )
+        for error, message, ids in (
+            (ValueError, r"ids must have the one axis \(length,\)", a(8, 2, dtype=int)),
+            (TypeError, "ids must be whole numbers", a(8)),
+        )
+    ),
+    *(
         (TypeError, "ignore_index must be a whole number", lambda call=call, bad=bad: call(bad))
         for call in (
             lambda bad: F.cross_entropy(a(2, 3), [0, 1], ignore_index=bad),

@@ -96,11 +96,6 @@ def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
         assert np.array_equal(argument, copy)
 
 
-def test_lists_of_floats_are_arrays():
-    assert F.softmax([[0.0, 0.0]]).tolist() == [[0.5, 0.5]]
-    assert F.linear(x=[[1.0, 2.0]], w=[[3.0], [4.0]]).tolist() == [[11.0]]
-
-
 # --- linear ----------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +196,9 @@ def test_gelu(rng, approximate):
     assert check_gradients(F.gelu, 2 * rng.normal(size=(3, 4, 5)), approximate).passed
     assert F.gelu(0.5, approximate) == pytest.approx(plain_gelu(0.5, approximate))  # one number
     assert F.gelu_backward(1.0, 0.0, approximate) == pytest.approx(0.5)
+    by_default = approximate == "tanh"
+    assert np.array_equal(F.gelu(x), F.gelu(x, approximate)) == by_default
+    assert np.array_equal(F.gelu_backward(x, x), F.gelu_backward(x, x, approximate)) == by_default
 
 
 def test_exact_gelu_backward():
@@ -225,13 +223,6 @@ def test_a_gelu_put_in_another_place_computes_no_slope(monkeypatch, name):
     monkeypatch.setattr(F, name, lambda *_: np.full(3, 5.0))
     y, slope = F.gelu_with_slope(np.zeros(3))
     assert slope is None and y.max() == (5 if name == "gelu" else 0)
-
-
-def test_gelu_is_tanh_by_default(rng):
-    x, dy = rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
-    assert np.array_equal(F.gelu(x), F.gelu(x, "tanh"))
-    assert np.array_equal(F.gelu_backward(dy, x), F.gelu_backward(dy, x, "tanh"))
-    assert abs(F.gelu(x) - F.gelu(x, "none")).max() > 1e-6
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 2e-7), (np.float64, 1e-14)])
@@ -264,13 +255,6 @@ def test_layer_norm(rng, rows, eps):
         assert_near(inv_std[row], 1 / math.sqrt(variance + eps))
     assert_near(y, gamma * x_hat + beta)
     assert check_gradients(F.layer_norm, x, gamma, beta, eps).passed
-
-
-def test_layer_norm_of_a_constant_row():
-    y, x_hat, inv_std = F.layer_norm(np.full((2, 4), 7.0), np.full(4, 3.0), np.arange(4.0))
-    assert np.array_equal(y, [np.arange(4.0)] * 2)
-    assert not x_hat.any()
-    np.testing.assert_allclose(inv_std, 1e-5**-0.5)
 
 
 def test_layer_norm_far_from_zero_in_float32(rng):

@@ -92,21 +92,6 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     assert all(len(batch.ids) <= batch_size for batch in batches)
 
 
-@pytest.mark.parametrize(
-    "make, error, message",
-    [
-        (lambda: TextBatches(np.arange(8), 8, 2), ValueError, "has 8 tokens, but a block of 8 .* need 9"),
-        (lambda: TextBatches([], 8, 2), ValueError, "has 0 tokens"),
-        (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
-        (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
-        (lambda: validation_batches([3], 2, 1), ValueError, "has 1 tokens, but at least 2"),
-    ],
-)
-def test_what_makes_no_batches(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
-
-
 # --- weight decay ----------------------------------------------------------------------------------------------------
 
 

@@ -45,10 +45,6 @@ def test_the_shortest_text():
     assert batch.targets[-1].tolist() == [5, 6]
     with pytest.raises(ValueError, match=r"the text has 6 tokens, .* need 7"):
         TextStreams(np.arange(6), 2, 3)
-    with pytest.raises(ValueError, match="ids must have the one axis"):
-        TextStreams(np.ones((3, 3), int), 1, 1)
-    with pytest.raises(TypeError, match="ids must be whole numbers"):
-        TextStreams(np.ones(9), 1, 1)
 
 
 # --- objective -------------------------------------------------------------------------------------------------------
