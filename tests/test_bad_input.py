@@ -122,13 +122,16 @@ MASKS = [
     (TypeError, r"mask must be a Boolean array .* or a float array .*, got int64", a(3, 5, dtype=int)),
     (TypeError, "mask must be a Boolean array .*, got list", [[True] * 5] * 3),
     (TypeError, "mask must be a Boolean array .*, got bool", True),
+    (ValueError, r"mask\[1\] of shape \(3,\) does not broadcast", (a(3, 5, dtype=bool), a(3, dtype=bool))),
+    (TypeError, r"mask\[0\] must be a Boolean array .* got int64", (a(3, 5, dtype=int), a(3, 5, dtype=bool))),
     (TypeError, "mask must be a Boolean array .*, got MaskedArray", np.ma.masked_array(a(3, 5, dtype=bool))),
 ]
 
 
 @pytest.mark.parametrize(("error", "message", "mask"), MASKS)
-def test_masks_of_attention(error, message, mask):
-    refused(error, message, lambda: F.scaled_dot_product_attention(a(2, 3, 4), a(2, 5, 4), a(2, 5, 6), mask))
+@pytest.mark.parametrize("attention", [F.scaled_dot_product_attention, F.tiled_attention])
+def test_masks_of_attention(error, message, mask, attention):
+    refused(error, message, lambda: attention(a(2, 3, 4), a(2, 5, 4), a(2, 5, 6), mask))
 
 
 def test_making_masks():

@@ -8,7 +8,7 @@ from transformer_np import layers
 from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
-from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
+from transformer_np.layers import Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
 from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
@@ -104,20 +104,6 @@ def test_positions_start_where_told(rng, random_module, start):
     assert check_gradients(learned, x, start=start).passed
     learned.backward(x)
     assert np.array_equal(np.flatnonzero(learned.table.grad.any(axis=1)), np.arange(start, start + T))
-
-
-def test_dropout_modes(rng):
-    x, dy = rng.normal(size=(20, 30)), rng.normal(size=(20, 30))
-    layer = Dropout(0.4, rng=0)
-    y, again = layer(x), layer(x)
-    assert not np.array_equal(y, again)
-    assert ((again == 0) == (layer.backward(dy) == 0)).all()
-    layer.eval()
-    assert np.array_equal(layer(x), x)
-    assert np.array_equal(layer.backward(dy), dy)
-    assert np.array_equal(Dropout(0.0)(x), x)
-    layer.train()
-    assert not np.array_equal(layer(x), x)
 
 
 # --- attention -------------------------------------------------------------------------------------------------------
