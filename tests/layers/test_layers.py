@@ -8,7 +8,7 @@ from transformer_np import layers
 from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
-from transformer_np.layers import Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
+from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
 from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
@@ -104,6 +104,11 @@ def test_positions_start_where_told(rng, random_module, start):
     assert check_gradients(learned, x, start=start).passed
     learned.backward(x)
     assert np.array_equal(np.flatnonzero(learned.table.grad.any(axis=1)), np.arange(start, start + T))
+
+
+def test_dropout_passes_everything_on_in_eval(rng):
+    x, layer = rng.normal(size=(2, 3)), Dropout(0.4, rng=0).eval()
+    assert np.array_equal(layer(x), x) and np.array_equal(layer.backward(x), x)
 
 
 # --- attention -------------------------------------------------------------------------------------------------------

@@ -310,25 +310,10 @@ def test_a_huge_learning_rate_is_one_clear_error_without_warnings():  # pytest m
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
-def interrupt(times=1):
-    for _ in range(times):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_the_second_interrupt_stops_at_once(tmp_path):
-    path = tmp_path / "file"
-    fit(make_trainer(path), 2)
-    before = path.read_bytes()
-    trainer = make_trainer(path)
-    with pytest.raises(KeyboardInterrupt):
-        fit(trainer, 8, batches=Disturbed(4, lambda: interrupt(2)))
-    assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
-
-
 def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     class Interrupted(Trainer):
         def save(self):
-            interrupt()
+            os.kill(os.getpid(), signal.SIGINT)
             super().save()
 
     model = make_model()

@@ -695,14 +695,14 @@ def test_workers_leave_the_interrupt_to_the_first(alone):
     assert not trainer.interrupted and trainer.step == 24
 
 
-@pytest.mark.long
-def test_the_second_interrupt_stops_at_once(tmp_path):
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_the_second_interrupt_stops_at_once(tmp_path, workers):
     path = tmp_path / "file"
     train(steps=2, path=path)
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        train(workers=2, path=path, batches=disturbed(11, interrupt(2), there=lambda: not is_worker()))
-    assert path.read_bytes() == before
+        train(workers=workers, path=path, batches=disturbed(11, interrupt(2), there=lambda: not is_worker()))
+    assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
 
 
 @pytest.mark.long
