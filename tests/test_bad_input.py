@@ -150,6 +150,9 @@ LAYERS = [
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
+    (ValueError, "num_heads must divide d_model", lambda: layers.RelativeMultiHeadAttention(10, 3)),
+    (ValueError, "memory must have shape .* B = 2", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X[:1])),
+    (ValueError, "memory is float64", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X.astype(float))),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
         for make in (lambda: layers.PositionalEncoding(8, 4), lambda: layers.LearnedPositionalEmbedding(4, 8))
