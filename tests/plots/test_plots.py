@@ -183,20 +183,6 @@ def test_jupyter_gets_an_opaque_png_of_the_figures_size(rng):
 # --- on the command line ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """(name of the function, arguments) of every call into plots."""
-    calls = []
-
-    def watch(name, real):
-        monkeypatch.setattr(plots, name, lambda *a, **k: calls.append((name, a, k)) or real(*a, **k))
-
-    pictures = "wavelengths softmax_saturation architecture gradient_flow decoding_steps sampling head_view"
-    for name in pictures.split():
-        watch(name, getattr(plots, name))
-    return calls
-
-
 def draw(capsys, folder, *arguments):
     """Exit code and the last line of stderr, of `transformer-np plot …` in that folder."""
     code, _, err = call(capsys, "plot", *arguments, "-o", folder / "picture.png")

@@ -213,11 +213,9 @@ def test_the_command_with_a_pretrained_one(pretrained, capsys):
 
 
 @pytest.mark.long
-def test_the_architecture_of_a_pretrained_one(pretrained, tmp_path, capsys, monkeypatch):
-    drawn, real = [], plots.architecture
-    monkeypatch.setattr(plots, "architecture", lambda model: drawn.append(model) or real(model))
+def test_the_architecture_of_a_pretrained_one(pretrained, tmp_path, capsys, drawn):
     done(capsys, "plot", "architecture", "--pretrained", pretrained, "-o", tmp_path / "x.png")
-    assert isinstance(drawn[0], T5) and (tmp_path / "x.png").stat().st_size > 1000
+    assert isinstance(drawn[0][1][0], T5) and (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_the_command_with_a_folder_that_lacks_a_bias(pretrained, capsys):
