@@ -66,14 +66,6 @@ def test_sentences_in_a_batch_are_as_alone(text_folder):
         encoder.encode([])
 
 
-def test_the_bound_of_the_sentence_settings(text_folder):
-    assert SentenceEncoder.load(text_folder).max_tokens == 9
-    (text_folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
-    encoder = SentenceEncoder.load(text_folder)
-    assert encoder.max_tokens == 6
-    np.testing.assert_array_equal(*encoder.encode(["a dog barks in london", "a dog barks"]))
-
-
 def test_embed(capsys, text_folder):
     sentences = ["a dog barks", "in london not bad " * 3, "a  dog\nbarks"]
     code, out, err = call(capsys, "embed", "--model", text_folder, *sentences)
