@@ -45,7 +45,7 @@ OPTIONS = {  # name of the class and, after a comma, what is changed: the change
     "TransformerXL, untied, pre-norm": {"tie_embeddings": False, "norm_first": True},
 }
 SIZES = {  # of fresh models
-    **{name: {"vocab_size": 50, "d_ff": 96} for name in ("GPT", "Llama", "TransformerXL")},
+    **{name: {"vocab_size": 50, "d_ff": 96} for name in ("GPT", "Llama", "TransformerXL", "Bert")},
     "T5": {"vocab_size": 50, "d_ff": 96, "d_head": 16},
     "Transformer": {"src_vocab_size": 50, "tgt_vocab_size": 50, "d_ff": 96},
 }
@@ -141,11 +141,11 @@ def test_generation_with_a_cache_is_that_without(make, name):
     assert np.array_equal(*texts) and texts[0].shape == (2, 14)
 
 
-@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("name", [*CAUSAL, "Bert"])
 def test_a_fresh_model_knows_nothing(rng, name):
     model = small_model(class_of(name), **OPTIONS[name] | {"d_model": 48} | SIZES[class_of(name)])
     ids = [rng.integers(3, 50, size=(64, 9)) for _ in range(2 if class_of(name) in ("Transformer", "T5") else 1)]
-    logits = first(model.eval()(*ids))
+    logits = first(getattr(model.eval(), "mlm_logits", model)(*ids))
     loss = F.cross_entropy(logits, rng.integers(logits.shape[-1], size=(64, 9)))[0]
     assert -0.1 < loss - np.log(50) < 0.5  # half of the variance of the logits
 

@@ -114,15 +114,6 @@ SRC = np.array([[4, 5, 6, 3, 9, 1, 0], [7, 5, 1, 0, 0, 0, 0]])
 TGT_IN = np.array([[0, 4, 12, 7], [0, 9, 9, 2]])
 
 
-def test_the_start_token_is_seen_although_it_is_the_padding(make):
-    """Hidden, it would leave the first query nothing to see: the self-attention's output would be 0."""
-    model = make().eval(keep=True)
-    model(SRC, TGT_IN)
-    weights = model.decoder[0].self_attention.weights  # (B, H, T, T)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    assert (weights[:, :, 1:, 0] > 0).all()
-
-
 @KINDS
 def test_the_cache_changes_nothing(make, kind):
     model = make(**kind).eval()
