@@ -522,13 +522,6 @@ def test_an_unsupported_model_type(folder_of, model_type):
         GPT.from_pretrained(folder_of("gpt2_tied", model_type=model_type))
 
 
-def test_the_other_model(folder_of):
-    with pytest.raises(ValueError, match=r"type 'gpt2', not a Bert: read it with GPT\.from_pretrained"):
-        Bert.from_pretrained(folder_of("gpt2_tied"))
-    with pytest.raises(ValueError, match=r"type 'bert', not a GPT: read it with Bert\.from_pretrained"):
-        GPT.from_pretrained(folder_of("bert_classifier"))
-
-
 @pytest.mark.parametrize(
     ("case", "settings", "message"),
     [

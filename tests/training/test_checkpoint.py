@@ -161,14 +161,6 @@ def test_a_tensor_of_the_wrong_shape_or_kind(path, model):
         assert str(path) in str(caught.value)
 
 
-def test_a_model_comes_back(path, model):
-    save_checkpoint(path, {**model_tensors(model), "optimizer.m": np.ones(3)}, {**model_header(model), "step": 4})
-    found, header = load_model(path)
-    assert found.config == CONFIG and header["step"] == 4 and not found.training
-    src, tgt_in = np.array([[4, 5, 0]]), np.array([[1, 6, 3]])
-    assert np.array_equal(found(src, tgt_in), model.eval()(src, tgt_in))
-
-
 _OWN_PROCESSES = ("given", "keeper", "package", "process", "session", "worker")
 
 
