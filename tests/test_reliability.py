@@ -17,7 +17,7 @@ import pytest
 from shared import A_STEP_IS_DONE, fails, flags_of, made, stderr_until
 
 from transformer_np import cli, models
-from transformer_np.data import read_text, read_vectors, write_vectors
+from transformer_np.data import read_text, read_vectors
 from transformer_np.decoding import beam_search, generate, greedy_decode, sampling_distribution
 from transformer_np.layers import Embedding
 from transformer_np.models import GPT, BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig
@@ -350,24 +350,6 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.history"]
     files.write_text("/dev/null", "text")  # a device is written directly
     assert not os.path.isfile("/dev/null")
-
-
-# --- word vectors ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("D", [1, 2, 3, 4])
-def test_word_vectors_of_few_dimensions_and_rare_blanks(tmp_path, D, binary):
-    """Words of real files have blanks that are no spaces; a float32 may consist of printable bytes."""
-    words = ["a\u00a0b", "c\u2003d", "e", *(f"w{i}" for i in range(9))]
-    vectors = np.random.default_rng(D).normal(size=(12, D)).astype(np.float32)
-    vectors[0, 0] = np.frombuffer(b"1.25", "<f4")[0]
-    write_vectors(tmp_path / "v", words, vectors, binary)
-    found, values = read_vectors(tmp_path / "v")
-    assert found == words and np.array_equal(values, vectors)
-    if not binary:
-        (tmp_path / "v").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "v").read_bytes())  # a byte order mark
-        assert read_vectors(tmp_path / "v")[0] == words
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------

@@ -67,14 +67,18 @@ def test_numbers_that_look_like_text_and_line_ends(path):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("V, D", [(1, 1), (2, 1), (1, 300), (40, 2), (300, 25)])
+@pytest.mark.parametrize("V, D", [(1, 1), (12, 1), (1, 300), (40, 2), (12, 3), (12, 4), (300, 25)])
 def test_there_and_back(path, binary, V, D):
+    """Words of real files have blanks that are no spaces; a float32 may consist of printable bytes."""
     rng = np.random.default_rng(V)
     vectors = (rng.normal(size=(V, D)) * 10.0 ** rng.integers(-6, 6, size=(V, 1))).astype(np.float32)
-    words = [f"word_{i}" for i in range(V)]
+    vectors[0, 0] = np.frombuffer(b"1.25", "<f4")[0] if V > 1 else vectors[0, 0]
+    words = ["a\u00a0b", "c\u2003d", *(f"word_{i}" for i in range(V))][:V]
     write_vectors(path, words, vectors, binary)
-    found, read = read_vectors(path)
-    assert found == words and np.array_equal(read, vectors)
+    for mark in (b"", b"\xef\xbb\xbf")[: 1 if binary else 2]:  # a text may begin with a byte order mark
+        path.write_bytes(mark + path.read_bytes())
+        found, read = read_vectors(path)
+        assert found == words and np.array_equal(read, vectors)
 
 
 @pytest.mark.parametrize("content", [TEXT, BINARY])
