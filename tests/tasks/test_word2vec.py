@@ -120,15 +120,12 @@ def test_ids_are_checked(ids, message):
 # --- skip-grams ------------------------------------------------------------------------------------------------------
 
 
-def pairs_of(batch):
-    return list(zip(batch.center.tolist(), batch.context.tolist(), strict=True))
-
-
 def test_every_pair_of_a_window_of_one():
     grams = SkipGrams([4, 5, 3, 6, 0, 7], 9, window=1, negatives=2, batch_size=10, subsample=0)
     near = [(4, 5), (5, 4), (5, 6), (6, 5), (6, 7), (7, 6)]  # over what is unknown, and over padding
     for step in range(3):
-        assert sorted(pairs_of(grams.batch(step))) == near
+        batch = grams.batch(step)
+        assert sorted(zip(batch.center.tolist(), batch.context.tolist(), strict=True)) == near
     assert grams.batch(0).negatives.shape == (6, 2)
 
 

@@ -21,14 +21,6 @@ CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, n
 
 
 @pytest.fixture
-def model():
-    model = Transformer(CONFIG)
-    for i, parameter in enumerate(model.parameters()):
-        parameter.data = np.random.default_rng(i).normal(size=parameter.shape)
-    return model
-
-
-@pytest.fixture
 def path(tmp_path):
     return tmp_path / "a model ü.safetensors"
 
@@ -152,8 +144,8 @@ def test_a_missing_file_and_a_folder(path):
             load_model(wrong)
 
 
-def test_a_tensor_of_the_wrong_shape_or_kind(path, model):
-    name = "model.output.b"
+def test_a_tensor_of_the_wrong_shape_or_kind(path):
+    model, name = Transformer(CONFIG), "model.output.b"
     for bad, message in ((np.ones(3), r"output.b must have shape \(7,\), got \(3,\)"), (np.ones(7, int), "floats")):
         save_checkpoint(path, {**model_tensors(model), name: bad}, model_header(model))
         with pytest.raises(ValueError, match=message) as caught:

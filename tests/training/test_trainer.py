@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -123,11 +124,6 @@ def test_history_and_learning_rates():
     assert fit(make_trainer(schedule=None, lr=0.25), 3).learning_rates == [0.25] * 3
 
 
-class AlwaysTheSame:
-    def batch(self, number):
-        return make_batches().batch(0)
-
-
 def gradient_norms(**options):
     """The norms of the gradients that arrive at the optimizer, in three steps that change hardly anything."""
     norms = []
@@ -137,7 +133,8 @@ def gradient_norms(**options):
             norms.append(float(np.linalg.norm(self.grad)))
             super().step(part)
 
-    fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=AlwaysTheSame())
+    always_the_same = SimpleNamespace(batch=lambda number: make_batches().batch(0))
+    fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=always_the_same)
     return norms
 
 
@@ -261,15 +258,10 @@ def test_validation_leaves_the_training_as_it_would_be_without():
 # --- a training that diverges ----------------------------------------------------------------------------------------
 
 
-def spoil(trainer, value=math.nan):
-    """A parameter is ruined."""
-    trainer.model.output.w.data[0, 0] = value
-
-
 def test_without_a_checkpoint_none_is_promised(tmp_path):
     trainer = make_trainer(tmp_path / "file")
     with pytest.raises(TrainingError, match=r"at step 1: try a smaller learning rate$"):
-        fit(trainer, 2, batches=Disturbed(1, lambda: spoil(trainer)))
+        fit(trainer, 2, batches=Disturbed(1, lambda: trainer.model.output.w.data.fill(math.nan)))
     assert list(tmp_path.iterdir()) == []
 
 
