@@ -328,21 +328,6 @@ def test_groups_have_colours(rng):
     assert colours["a"] == colours["c"] != colours["b"] == colours["d"]
 
 
-@pytest.mark.parametrize(
-    "words, vectors, message",
-    [
-        (["a", "b"], np.eye(2), "words must be at least 3"),
-        (["a", "b", "c"], np.ones((3, 4)), "must not all be equal"),
-        (["a", "b", "c"], np.eye(3)[:, :1], r"vectors must have the axes \(V, D\) with D at least 2"),
-        (["a", "b"], np.eye(3), "words must be 3 words"),
-        (["a", "b", "c"], np.full((3, 2), np.nan), "vectors must be finite"),
-    ],
-)
-def test_maps_that_cannot_be(words, vectors, message):
-    with pytest.raises(ValueError, match=message):
-        plots.word_map(words, vectors)
-
-
 # --- in an embedding -------------------------------------------------------------------------------------------------
 
 

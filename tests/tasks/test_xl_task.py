@@ -179,6 +179,3 @@ def test_the_figure_of_the_curves():
     assert [line.get_label() for line in axes.lines] == ["guessing", "Transformer-XL", "GPT"]
     assert axes.lines[1].get_ydata().tolist() == [10, 100]
     assert set(axes.lines[0].get_ydata()) == {12.5}
-    curves.accuracies["GPT"] = [0.1]
-    with pytest.raises(ValueError, match="GPT must have 2 shares"):
-        plots.copy_curves(curves)
