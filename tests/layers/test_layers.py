@@ -13,7 +13,7 @@ from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
 
-B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
+B, T, D, H, FF = 2, 3, 10, 5, 7
 
 ATTENTION = "w_q b_q w_k b_k w_v b_v w_o b_o"
 PARAMETERS = {  # the names that others read and set
