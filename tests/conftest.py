@@ -116,6 +116,21 @@ def few_pairs(corpus, monkeypatch):
     monkeypatch.setattr("transformer_np.data.english_portuguese", lambda: list(corpus[::40]))
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """(name of the function, arguments, options) of every call into plots."""
+    from transformer_np import plots
+
+    calls, pictures = [], "wavelengths softmax_saturation architecture gradient_flow decoding_steps sampling head_view"
+
+    def watch(name, real):
+        monkeypatch.setattr(plots, name, lambda *a, **k: calls.append((name, a, k)) or real(*a, **k))
+
+    for name in [*pictures.split(), "attention", "contributions"]:
+        watch(name, getattr(plots, name))
+    return calls
+
+
 VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
 PAIRS = [f"{who} {verb}\t{who} {verbo}\n" for who in ("Ana", "Maria", "he") for verb, verbo in VERBS.items()]
 JUDGED = {"+": ("good", "fine", "great", "lovely"), "-": ("bad", "poor", "awful", "dull")}

@@ -85,10 +85,8 @@ def test_another_seed_is_another_split(file, tmp_path):
 
 
 def test_a_sample_of_the_validation_data_costs_about_as_much_as_it_may():
-    class Counted:
-        count = staticmethod(lambda batch: batch)
-
-    setup = SimpleNamespace(objective=Counted(), batches=SimpleNamespace(batch=lambda step: 50), validation=[40] * 30)
+    objective, batches = SimpleNamespace(count=lambda batch: batch), SimpleNamespace(batch=lambda step: 50)
+    setup = SimpleNamespace(objective=objective, batches=batches, validation=[40] * 30)
     for every, number in ((100, 15), (10, 2), (1, 1), (1000, 30)):
         sample = task._sample(setup, every)
         assert len(sample) == number and sum(sample) < 40 + 3 * task.VALIDATION_SHARE * every * 50
