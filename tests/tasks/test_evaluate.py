@@ -172,6 +172,16 @@ def test_the_curve_of_a_run(here, capsys):
     assert "there is no checkpoint" in fails(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
 
 
+def test_the_axis_of_a_curve_has_the_unit_of_its_loss(here, capsys):
+    (here / "labels.tsv").write_text("".join(f"{'xy'[n % 2]}\tthe {'ab'[n % 2]} {n}\n" for n in range(30)))
+    (here / "text.txt").write_text(TEXT)
+    train(capsys, "classify", "--data", "labels.tsv")
+    done(capsys, "train", "word2vec", "--text", "text.txt", "--steps", 2, "--out", "words", "-q")
+    for run, unit in (("run", "text"), ("words", "pair")):
+        done(capsys, "plot", "loss", run, "-o", "loss.svg")
+        assert f"loss (nats per {unit})" in (here / "loss.svg").read_text()
+
+
 # --- pairs of texts --------------------------------------------------------------------------------------------------
 
 

@@ -102,7 +102,7 @@ class Classifier(Trained):
     output: what the model says, as in `PretrainedFolder`
     """
 
-    pairs, output = False, "one"
+    unit, pairs, output = "text", False, "one"
 
     def __init__(self, model, tokenizer, labels, max_len=None):
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
@@ -178,7 +178,7 @@ class Classifier(Trained):
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
-        return {"loss (nats per text)": loss, "accuracy": right, "texts": len(texts)}
+        return {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""

@@ -63,11 +63,12 @@ def draw_copying(args, plots):
     flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
 def draw_loss(args, plots):
-    from ...tasks import TASKS, runs
+    from ...tasks import TASKS, runs, task_of
     from ...training import History
 
     folder = Path(args.folder or runs.newest_run(*TASKS))
-    return plots.training_curve(History.load(folder / runs.CHECKPOINT))
+    history, kind = History.load(folder / runs.CHECKPOINT), runs.read_run(folder, *TASKS)["kind"]
+    return plots.training_curve(history, unit=f"nats per {task_of(kind).Result.unit}")
 
 
 @picture(
