@@ -80,6 +80,8 @@ def test_labelled_texts(here, capsys):
     (here / "other.tsv").write_text("z\ta film\nx\ta day\nz\tno day\n")
     message = fails(capsys, "evaluate", "other.tsv", "--model", "run")
     assert "other.tsv has labels that the model lacks: z; it has x, y" in message
+    (here / "other.tsv").write_text(f"x\t{'good ' * 500}\ny\tbad\n")
+    assert evaluated(capsys, "other.tsv")["longer ones cut off"] == 1 and "longer ones cut off" not in found
 
 
 def test_sentence_pairs(here, capsys):
@@ -94,6 +96,15 @@ def test_sentence_pairs(here, capsys):
     found = evaluated(capsys, "pairs.tsv")
     assert found["perplexity"] == pytest.approx(math.exp(found["loss (nats per token)"]))
     assert found["BLEU"] == pytest.approx(bleu(outputs * 2, [target for _, target in pairs * 2]))
+
+
+def test_the_loss_of_pairs_reads_spaces_as_the_translations_do(here, capsys):
+    lines = [f"a {a} {b}\tum {a} {b}\n" for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
+    (here / "pairs.tsv").write_text("".join(lines))
+    train(capsys, "translate", "--pairs", "pairs.tsv", "--tokens", "char", "--d-ff", 8)
+    found = evaluated(capsys, "pairs.tsv")
+    (here / "wide.tsv").write_text("".join(line.replace(" ", "  ", 1) for line in lines))
+    assert evaluated(capsys, "wide.tsv") == {**found, "file": "wide.tsv"}
 
 
 def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):

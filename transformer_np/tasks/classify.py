@@ -178,7 +178,9 @@ class Classifier(Trained):
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
-        return {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
+        longer = sum(self._split(text).left_out > 0 for text, _ in texts)
+        found = {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
+        return found | ({"longer ones cut off": longer} if longer else {})
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""
