@@ -171,9 +171,9 @@ class Translator(Trained):
         loss = mean_loss(TeacherForcing(self.model), batches)
         outputs, targets = [self.translate(source) for source, _ in pairs], [_spaced(target) for _, target in pairs]
         right = sum(_spaced(output) == target for output, target in zip(outputs, targets, strict=True))
-        scores = {"exact match": right / len(pairs), "BLEU": bleu(outputs, targets), "sentence pairs": len(pairs)}
-        too_long = {"longer ones left out": len(read) - len(pairs)} if len(pairs) < len(read) else {}
-        return with_perplexity(loss) | scores | too_long
+        found, score = with_perplexity(loss) | {"exact match": right / len(pairs)}, bleu(outputs, targets)
+        found |= ({} if score is None else {"BLEU": score}) | {"sentence pairs": len(pairs)}
+        return found | ({"longer ones left out": len(read) - len(pairs)} if len(pairs) < len(read) else {})
 
 
 def format_steps(sentence, translator):
