@@ -85,7 +85,7 @@ def test_labelled_texts(here, capsys):
 
 
 def test_sentence_pairs(here, capsys):
-    pairs = [(f"a {a} {b}", f"um {a} {b} já") for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
+    pairs = [(f"a {a} {b}", f"um {a} {b} ali") for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs * 2))
     train(capsys, "translate", "--pairs", "pairs.tsv", "--d-ff", 8, steps=2)
     translator = Translator.load("run")
