@@ -49,6 +49,8 @@ def test_a_text(here, capsys):
     assert lines[0] == "model run" and lines[1] == f"loss (nats per token) {np.mean(nats):.4f}"
     (here / "other.txt").write_text("the ZZ")
     assert evaluated(capsys, "other.txt")["unknown characters"] == 1
+    (here / "other.txt").write_text("t")
+    assert "other.txt has 1 tokens, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
 
 
 def test_a_text_with_a_memory(here, capsys):
