@@ -216,8 +216,10 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     assert (found["text"], found["second"]) == ("a dog", "the cat")
     assert found["probabilities"] == classifier.probabilities("a dog", "the cat")
     assert 0 <= evaluated(capsys, "pairs.tsv")["accuracy"] <= 1
-    for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
+    for words, message in ((["a dog", "the cat"], "the model reads pairs of texts: pass --pair, and two of them"),
+                           (["--pair", "a"], "two by two, got 1")):  # fmt: skip
         assert message in fails(capsys, "classify", "--model", "run", *words)
+    assert "reads pairs of texts, not one" in fails(capsys, "plot", "attention", "--model", "run", "a dog")
     stdin(monkeypatch, b"a dog\n")
     code, out, message = call(capsys, "classify", "--model", "run", "--pair")
     assert (code, out) == (2, "\n")

@@ -122,7 +122,7 @@ class Classifier(Trained):
         """The Encoded of one text, or of a pair of texts; what is too long is cut off. Raises ValueError if it is
         empty, or if the model was trained on pairs and this is none, or the other way round."""
         if self.pairs is not None and self.pairs != (second is not None):
-            raise ValueError(f"the model reads {'pairs of texts: pass two' if self.pairs else 'one text, not a pair'}")
+            raise ValueError(f"the model reads {'pairs of texts, not one' if self.pairs else 'one text, not a pair'}")
         encoded = _encoded(self.tokenizer, *(part and self.seen.fold(part) for part in (text, second)), self.max_len)
         if not encoded.ids:
             raise ValueError("the text is empty: there is nothing to classify")
