@@ -69,6 +69,12 @@ def test_another_model_is_refused():
         parts(made(Word2VecConfig(9, 8)), 4)
 
 
+def test_numbers_have_three_digits_and_no_exponent():
+    """Near the next unit, too: 1010 KiB."""
+    model = made(GPTConfig(31, max_len=256, d_model=24, num_heads=3, num_layers=1))
+    assert not [length for length in range(1, 257) if "e+" in table(model, length)]
+
+
 def check_shown(out):
     """The total that is counted is the one that is measured."""
     counted, measured = (re.search(rf"^{line}(.*)$", out, re.M).group(1).split() for line in ("total", "measured"))

@@ -222,6 +222,10 @@ def test_pairs_that_are_too_long_are_left_out(tmp_path):
     left_out = sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
     assert left_out > 20
     assert len(lines) == 1 and f"{left_out} pairs longer than 8 tokens left out" in lines[0]
+    learned_from, validated = (int(lines[0].split()[n]) for n in (0, 3))
+    assert learned_from + validated == len(used) - left_out
+    found = Translator.of(run).evaluate(file)
+    assert found["sentence pairs"] + found["longer ones left out"] == len(pairs) and found["longer ones left out"] >= 40
 
 
 @pytest.mark.long
