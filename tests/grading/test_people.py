@@ -222,6 +222,7 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
         ("id,corrected softmax\nada,2p\n", "line 2: the points for softmax must be a number, got '2p'"),
         ("id,written\nada,1\n", "line 1: the column 'written' needs the points that are possible"),
         ("id,name,name\nada,,\n", "line 1: there are two columns name"),
+        ("id,path\nada,hw1/ada*\n", "line 2: path must be a pattern for the name of a file or folder directly in"),
         ("id,name\nada,Lovelace, Ada\n", "line 2: there are 3 cells, and 2 columns"),
         ('id,name\nada,"Ada\nben,Ben\neli,Eli\n', "line 2: its quotes do not match"),
         ("id,deadline\nada,2026-06-12\nada,2026-06-13\n", "line 3: another line says something else on ada, deadline"),
@@ -391,6 +392,27 @@ def test_summer_time_ends(monkeypatch, due, when, days):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
+def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, monkeypatch, stamp):
+    """A time with a zone stays this time, and is shown in the zone of the deadline that it is compared with."""
+    stamp.write_text("2026-06-12 10:30:00.000000 UTC")
+    (tmp_path / "r").mkdir()
+    said = set()
+    try:
+        for zone in ("UTC", "Europe/Berlin", "America/New_York"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            course = parse_course(TWO + f"deadline = {DUE}+02:00")
+            records = Records(tmp_path / "r", ["softmax"], "sheet1")
+            records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
+            when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
+            said.add((course.deadline, course.shown(when), course.late.days_late(when)))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", 1)}
 
 
 def test_reports_of_ids_that_look_alike():

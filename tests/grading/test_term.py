@@ -288,6 +288,14 @@ def test_records_are_only_added_to(tmp_path):
         again.content(again.hand_ins[0].files["ada.py"])
 
 
+def test_no_earlier_table_is_in_the_way_of_another(tmp_path):
+    records, table = Records(tmp_path, ["relu"]), tmp_path / "g.csv"
+    table.write_text("0")
+    assert [records.keep_table(table, b"1").name for _ in range(2)] == ["g-1.csv", "g-2.csv"]
+    (tmp_path / "tables" / "g-1.csv").unlink()  # by the teacher
+    assert records.keep_table(table, b"1").name == "g-3.csv"
+
+
 def test_no_link_in_the_records_is_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "r").mkdir()

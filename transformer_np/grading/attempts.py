@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from ..homework.deadline import Deadline, shown
+from ..homework.deadline import Deadline
 from .grade import Grade
 from .verdicts import not_started
 
@@ -29,7 +29,7 @@ def counted(person, grades, records, rubric):
     best = max(timed, key=lambda grade: grade.points(rubric) + grade.extended_points(rubric))
     grade = best if rubric.attempts == "best" else timed[-1]
     remarks = [f"{title}: points corrected by the teacher" for title in person.corrected]
-    remarks += [f"deadline {shown(person.deadline)} (roster)"] if person.deadline else []
+    remarks += [f"deadline {rubric.shown(person.deadline)} (roster)"] if person.deadline else []
     if grade.days_late:
         days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
         remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]

@@ -80,7 +80,7 @@ def people(hand_ins, present, roster=None):
 def time_of(record, said=None, graded=()):
     """(the time of a hand-in, what says it, a remark if nothing does). graded: the files that hold the answers"""
     if said or record.said:
-        return said or record.said, "roster" if said else record.by, ""
+        return local(said or record.said), "roster" if said else record.by, ""
     seconds = [record.changed[name] for name in graded if name in record.changed]
     seconds = seconds or [s for name, s in record.changed.items() if name] or list(record.changed.values())
     try:
@@ -162,6 +162,9 @@ class Roster:
         row = dict.fromkeys(COLUMNS, "") | row | {"line": line}
         if not row["id"]:
             self._fail(line, "the id is missing")
+        if "/" in row["path"].strip("/"):
+            what = "the name of a file or folder directly in the folder of submissions"
+            self._fail(line, f"path must be a pattern for {what}, got {row['path']!r}")
         for column in ("submitted", "deadline"):
             row[column] = self._time(row[column], column, line)
         for column, cell in row.items():
@@ -171,7 +174,9 @@ class Roster:
 
     def _time(self, text, column, line):
         try:
-            return possible(local(datetime.fromisoformat(text))) if text else None
+            time = datetime.fromisoformat(text) if text else None
+            here = time and possible(time)
+            return time if column == "submitted" else here
         except (ValueError, OverflowError, OSError):
             self._fail(line, f"{column} must be a time such as 2026-06-12T11:58, got {text!r}")
 

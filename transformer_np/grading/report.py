@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from ..homework.deadline import shown
 from ..homework.judging.edit import of_kind
 from ..homework.path import all_exercises
 from ..homework.remarks import how
@@ -64,7 +63,7 @@ def _columns_on_the_person(grades, rubric):
         columns["name"] = lambda grade: grade.name
     late = rubric.late or any(grade.days_late for grade in grades)
     if late or any(grade.attempt[1] > 1 for grade in grades):
-        columns["handed in"] = lambda grade: (grade.handed_in and shown(grade.handed_in)) or ""
+        columns["handed in"] = lambda grade: (grade.handed_in and rubric.shown(grade.handed_in)) or ""
         columns["time from"] = lambda grade: grade.known_by
     if late:
         columns["days late"] = lambda grade: str(grade.days_late)
@@ -93,7 +92,7 @@ def summary(grade, rubric):
     if rubric.pass_mark is not None:
         text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
     if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
-        text += f" Handed in {shown(grade.handed_in)} (time from: {grade.known_by})."
+        text += f" Handed in {rubric.shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
         text += f" Attempt {grade.attempt[0]} of {grade.attempt[1]} counts, the {rubric.attempts}."
     return text

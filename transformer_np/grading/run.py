@@ -158,7 +158,7 @@ class Grading:
             old = self.store.renamed(entry, present)
             if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
                 self.store.rename(old, path.name)
-                self.remarks.append(f"{path.name!a} has the content of {old!a}, which is gone: it counts as renamed")
+                self.remarks.append(f"{path.name!r} has the content of {old!r}, which is gone: it counts as renamed")
             self.store.add(entry, self.seed, time, "roster")
             if not entry.files and self.store.last_of(path.name).files:
                 self.unread[path.name] = f"{'; '.join(entry.remarks)}: what was there before counts"
