@@ -1,5 +1,7 @@
 """A course with people in it: notebooks, a roster, attempts, deadlines, and the feedback that students read."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -12,12 +14,13 @@ from pathlib import Path
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
 
+from transformer_np.grading.attempts import counted
 from transformer_np.grading.feedback import page
-from transformer_np.grading.formats import gradescope, results_even_if_it_fails
+from transformer_np.grading.formats import gradescope, otter_csv, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
-from transformer_np.grading.report import cell, parts_of_mistake, student_report
+from transformer_np.grading.report import cell, parts_of_mistake, percent, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
@@ -448,6 +451,19 @@ def test_what_is_a_second_late_does_not_look_in_time():
     assert [shown(DUE + timedelta(seconds=s)) for s in (0, 1)] == ["2026-06-12 12:00", "2026-06-12 12:00:01"]
 
 
+def test_what_is_almost_enough_does_not_look_as_if_it_were():
+    course = parse_course(TWO + "pass_mark = 50")
+    assert [percent(points, course) for points in (0.98, 0.9999, 0.99996, 1)] == ["49.0", "49.99", "49.998", "50.0"]
+
+
+def test_the_columns_of_otters_table_add_up_to_its_total():
+    course = replace(parse_course(TWO), written={"proof": 4.0})
+    verdicts = {name: Verdict(name, "passed", "") for name in course.points}
+    rows = [*csv.reader(io.StringIO(otter_csv([Grade("ada", verdicts, written={"proof": 2.5})], course)))]
+    assert rows[0] == ["file", "softmax", "softmax_backward", "proof", *rows[0][4:]]
+    assert [sum(map(float, row[1:4])) for row in rows[1:]] == [float(row[4]) for row in rows[1:]] == [6, 4.5]
+
+
 def test_a_deadline_alone_costs_nothing():
     late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
     assert late.days_late(DUE + timedelta(days=9)) == 9 and late.factor(9) == 1
@@ -471,6 +487,20 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     assert f"Attempt {attempt} counts, the {which}." in report
 
 
+def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
+    """As after two files of one student, each with an exercise of its own."""
+    hand_in(tmp_path / "in", {"ada-1": SOFTMAX, "ada-2": BACKWARD})
+    (person, *_) = people_in(tmp_path / "in", "id\nada\n")
+    done, left = (lambda name: Verdict(name, "passed", "")), (lambda name: Verdict(name, "not started", ""))
+    of = [{"softmax": done("softmax"), "softmax_backward": left("softmax_backward")}]
+    of += [{"softmax": left("softmax"), "softmax_backward": done("softmax_backward")}]
+    records = {number: record for number, (record, _) in enumerate(person.attempts)}
+    grades = [Grade("ada", verdicts, handed_in=DUE, number=number) for number, verdicts in enumerate(of)]
+    told = "answered only in attempts that do not count: softmax"
+    assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
+    assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+
+
 # --- what students read ----------------------------------------------------------------------------------------------
 
 
@@ -492,6 +522,20 @@ def test_a_page_escapes_what_students_wrote():
     for tag in ("script", "img", "i>", "a>", "u>", "b>", "run"):
         assert f"<{tag}" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_a_page_is_no_wider_than_a_phone(browser, tmp_path):
+    course = parse_course('exercises = ["softmax", "softmax_backward"]\ncore = 0.8')
+    verdicts = {name: Verdict(name, "wrong value", "", "largest logit not subtracted") for name in course.points}
+    graded = dict.fromkeys(course.points, ("homework.ipynb", 12, 4))
+    (tmp_path / "ada.html").write_text(page(Grade("ada", verdicts, graded=graded), course, ""), encoding="utf-8")
+    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        browser.get((tmp_path / "ada.html").as_uri())
+        assert browser.execute_script("return document.documentElement.scrollWidth") == 375
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_mistakes_made_together_count_for_each_of_them():

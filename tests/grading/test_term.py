@@ -10,6 +10,7 @@ import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
 
 from transformer_np.grading import results, submissions
+from transformer_np.grading.changes import changes
 from transformer_np.grading.records import Records
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import read_entry
@@ -286,6 +287,19 @@ def test_records_are_only_added_to(tmp_path):
     (place / "files" / again.hand_ins[0].files["ada.py"]).write_bytes(b"x = 9")
     with pytest.raises(ValueError, match="damaged"):
         again.content(again.hand_ins[0].files["ada.py"])
+
+
+def test_a_reason_is_named_only_where_it_changes_points():
+    """Of other points for an exercise, of another package and of both."""
+    rows = [{"points": [p, 0], "parts": {"relu": p}, "corrected": {}, "written": {}, "number": 1, "factor": 1} for p in
+            (0.5, 1, 2)]  # fmt: skip
+    half, one, two = (
+        {"rows": {"ada": row}, "worth": {"relu": ["relu", worth]}, "package": ["1.0", digest], "limits": [],
+         "definitions": {"relu": ""}} for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
+    )  # fmt: skip
+    assert changes(half, one) == ["ada 0.5 → 1: relu counts 2, not 1"]
+    assert changes(one, two) == ["ada 1 → 2: transformer-np 1.0 changed"]
+    assert changes(half, two) == ["ada 0.5 → 2: relu counts 2, not 1; transformer-np 1.0 changed"]
 
 
 def test_no_earlier_table_is_in_the_way_of_another(tmp_path):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from ..homework.deadline import Deadline
 from .grade import Grade
@@ -33,6 +34,8 @@ def counted(person, grades, records, rubric):
     if grade.days_late:
         days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
         remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
+    if elsewhere := [name for name in rubric.points if name in {*chain(*(one.begun for one in timed))} - grade.begun]:
+        remarks.append(f"answered only in attempts that do not count: {', '.join(elsewhere)}")
     return replace(
         grade, remarks=(*remarks, *grade.remarks), notes=(*notes, *grade.notes),
         attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),

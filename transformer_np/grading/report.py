@@ -25,8 +25,12 @@ def number(value):
     return f"{round(value, 4):g}"
 
 
-def percent(points, possible):
-    return f"{100 * points / possible:.1f}"
+def percent(points, rubric):
+    """To one digit, and to more if it would look like the pass mark that it misses."""
+    value, digits = 100 * points / rubric.possible, 1
+    while rubric.pass_mark is not None and not _has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
+        digits += 1
+    return f"{value:.{digits}f}"
 
 
 def grades_csv(grades, rubric):
@@ -43,7 +47,7 @@ def grades_csv(grades, rubric):
     table.writerow([columns[0], *more, *columns[1:]])
     for grade in grades:
         points = grade.points(rubric)
-        share = percent(points, rubric.possible)
+        share = percent(points, rubric)
         row = [number(points), number(rubric.possible), share]
         if rubric.has_extended:
             row.append(number(grade.extended_points(rubric)))
@@ -85,7 +89,7 @@ def cell(text):
 def summary(grade, rubric):
     """The points of a student in a few sentences."""
     points = grade.points(rubric)
-    text = f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %."
+    text = f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric)} %."
     if rubric.has_extended:
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         text += f" Beyond the core: {more} points."

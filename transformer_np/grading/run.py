@@ -172,7 +172,7 @@ class Grading:
             student: [
                 {name: files[one.number].get(name) for name in (*one.graded_files, *one.not_loaded)}
                 for one in of
-                if one.is_begun or one.not_loaded
+                if one.begun or one.not_loaded
             ]
             for student, of in grades.items()
         }
