@@ -210,6 +210,13 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
     assert attempts == {"1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": []}
 
 
+def test_folders_of_two_people_in_moodle_are_not_taken_for_attempts_of_one_unremarked(tmp_path):
+    hand_in(tmp_path / "in", {f"Wang Wei_{n}_assignsubmission_file": SOFTMAX for n in (13, 14)})
+    hand_in(tmp_path / "in", {f"Ada L_5_assignsubmission_{kind}": SOFTMAX for kind in ("file", "onlinetext")})
+    remarks = remarks_of(tmp_path, "id,name\nw,Wang Wei\na,Ada L\n")
+    assert [*remarks] == ["w"] and "2 people in Moodle, whose folders have the numbers 13, 14" in remarks["w"][0]
+
+
 @pytest.mark.parametrize(
     ("roster", "told"),
     [
@@ -499,6 +506,8 @@ def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
     told = "answered only in attempts that do not count: softmax"
     assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
     assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+    person.corrected = {"softmax": 0.5}  # as of an answer on paper
+    assert counted(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
 
 
 # --- what students read ----------------------------------------------------------------------------------------------

@@ -73,6 +73,10 @@ def people(hand_ins, present, roster=None):
     for person in found:
         if person.attempts and not any(record.entry in present for record, _ in person.attempts):
             person.remarks.append(GONE)
+        numbers = {said[2] for record, _ in person.attempts if (said := _of_moodle(stem(record.entry)))}
+        if len(numbers) > 1:
+            told = f"its attempts are of {len(numbers)} people in Moodle, whose folders have the numbers"
+            person.remarks.append(f"{told} {', '.join(sorted(numbers))}: write a path for each into the roster")
     _remark_names_that_look_alike(found)
     return found
 
@@ -224,7 +228,7 @@ class Roster:
         """The rows whose id or name is in a file name: if one is all of it, that; else those that are no part of a
         longer one."""
         words = [(word.casefold(), row) for row in rows for word in (row["name"], row["id"]) if word]
-        if of_moodle := re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_"):
+        if of_moodle := _of_moodle(stem):
             return next(filter(None, ([r for word, r in words if word == part] for part in of_moodle.groups())), [])
         found = [(m, row) for word, row in words for m in _names(stem, word)]
         for rest in (r"", r"[\W\d_]*"):  # ada, then ada_2
@@ -234,6 +238,11 @@ class Roster:
             row for m, row in found
             if not any(o.start() <= m.start() and m.end() <= o.end() and len(o[0]) > len(m[0]) for o, _ in found)
         ]  # fmt: skip
+
+
+def _of_moodle(stem):
+    """A match with the name and the number of a participant, if Moodle has named this folder."""
+    return re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_")
 
 
 def _names(text, word):
