@@ -87,7 +87,7 @@ def add_parser(subparsers):
 
 _DEFAULT_FILE = f"(default: {FILE} in this folder or in its only subfolder with one)"
 _SHARED = {
-    "--exercises": {"metavar": "DIR", "help": "use the exercises in this folder, too (see `homework new`)"},
+    "--exercises": {"metavar": "DIR", "help": "exercises of your own, from `homework new`; without a course, only these count"},
     "--course": {"metavar": "FILE.toml", "help": "the course (default: course.toml beside the file, or all exercises)"},
     "--time-limit": {
         "type": number_above_0, "default": 10.0, "metavar": "SECONDS",

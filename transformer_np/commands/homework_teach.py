@@ -38,7 +38,8 @@ def add_teaching_parsers(subparsers):
     page = add_command(subparsers, "page", run_page, "--out page", summary)
     page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
     page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
-    page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+    help_text = "exercises of your own, from `homework new`; without a course, only these count"
+    page.add_argument("--exercises", metavar="DIR", help=help_text)
     add_pyodide(page)
 
 
