@@ -3,6 +3,7 @@ from pathlib import Path
 from textwrap import indent
 
 from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, seed
+from .homework_check import OF_OWN
 
 EXAMPLE = Path(__file__).with_name("course.toml").read_text(encoding="utf-8")
 
@@ -44,7 +45,7 @@ def add_grade_parser(subparsers):
     add("--roster", metavar="FILE.csv", help=help_text)
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
-    add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`; without a course, only these count")
+    add("--exercises", metavar="DIR", help=OF_OWN)
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
     for name, default, unit, text in (
         ("--seconds", 10.0, "N", "time limit per exercise, without the time it waits for a processor (default: 10 s)"),
