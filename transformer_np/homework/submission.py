@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..support.intercept import methods
-from .answers import Survey, survey
+from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
 from .guard import guarded, is_students, safe_numpy, unheard
@@ -25,7 +25,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, place, remarks_on
+from .remarks import best, how, missing, not_there, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -113,7 +113,8 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    return Submission(path, definitions, imported, tuple(modules), known, crashes, files.remarks, helpers)
+    remarks = (*files.remarks, *not_there(source_of(files.files, known), path))
+    return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
 def files_of(path):
