@@ -235,7 +235,8 @@ def test_folders_of_two_people_in_moodle_are_not_taken_for_attempts_of_one_unrem
         ("id,path\nada,hw1/ada*\n", "line 2: path must be a pattern for the name of a file or folder directly in"),
         ("id,name\nada,Lovelace, Ada\n", "line 2: there are 3 cells, and 2 columns"),
         ('id,name\nada,"Ada\nben,Ben\neli,Eli\n', "line 2: its quotes do not match"),
-        ("id,deadline\nada,2026-06-12\nada,2026-06-13\n", "line 3: another line says something else on ada, deadline"),
+        ("id,deadline\nada,2026-06-12\n", "line 2: deadline must be a time such as 2026-06-12T11:58, got '2026-06-12'"),
+        ("id,deadline\na,2026-06-12T12\na,2026-06-13T12\n", "line 3: another line says something else on a, deadline"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_roster(tmp_path, roster, told):

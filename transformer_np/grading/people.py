@@ -179,6 +179,8 @@ class Roster:
     def _time(self, text, column, line):
         try:
             time = datetime.fromisoformat(text) if text else None
+            if 0 < len(text) <= len("2026-06-12"):
+                raise ValueError("of a day alone, the beginning would count")
             here = time and possible(time)
             return time if column == "submitted" else here
         except (ValueError, OverflowError, OSError):
