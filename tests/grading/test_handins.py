@@ -1,5 +1,6 @@
 """What is a student's answer, for every shape of a hand-in: `check` and `grade` agree, to the last remark."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -304,6 +305,13 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
         checks = Checks(load(path))
         assert (checks.of("relu").passed, checks.remarks(["relu"])) == (True, remarks)
     assert "helping" not in sys.modules
+
+
+def test_a_file_that_asks_is_refused_as_in_grade_even_where_somebody_types(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
+    (tmp_path / "homework.py").write_text("name = input()\n" + SOFTMAX, encoding="utf-8")
+    (remark,) = Checks(load(tmp_path, strict=False)).remarks(["softmax"])
+    assert "input() is not possible: nobody types while an answer is checked" in remark
 
 
 def test_an_import_that_works_only_here_is_remarked(tmp_path):
