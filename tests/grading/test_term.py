@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, 
 
 from transformer_np.grading import results, submissions
 from transformer_np.grading.changes import changes
+from transformer_np.grading.grade import Result
 from transformer_np.grading.records import Records
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import read_entry
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import definition_of, exercises_in
 
@@ -352,6 +355,21 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
     assert submissions.find_submissions(folder) == [folder / "ada"]
     monkeypatch.setattr(submissions, "hand_in", refused)
     assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
+
+
+def test_what_was_found_for_another_with_the_same_content_is_not_unchanged(tmp_path):
+    """As after a grading with other limits: what the texts of the answers are depends on none."""
+    store, relu = Records(None, ["relu"]), parse_course('exercises = ["relu"]')
+    recorded(store, hand_in(tmp_path / "in", {"ada": RELU}) / "ada.py")
+    (record,), reused = store.hand_ins, []
+    for walls in ([], ["bubblewrap"], ["bubblewrap"]):
+        known = results.Results(store, relu, PATIENT, walls, None, threading.Event())
+        store.results |= {
+            known._key(record, "relu"): asdict(Result(Verdict("relu", "passed", ""))), known._key(record, ""): {},
+        }  # fmt: skip
+        assert known._grade("ada", record, None).points(relu) == 1
+        reused.append(known.reused)
+    assert reused == [0, 0, 1]
 
 
 @pytest.mark.long
