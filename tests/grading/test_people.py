@@ -20,7 +20,7 @@ from transformer_np.grading.formats import gradescope, otter_csv, results_even_i
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
-from transformer_np.grading.report import cell, parts_of_mistake, percent, student_report
+from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
@@ -462,6 +462,11 @@ def test_what_is_a_second_late_does_not_look_in_time():
 def test_what_is_almost_enough_does_not_look_as_if_it_were():
     course = parse_course(TWO + "pass_mark = 50")
     assert [percent(points, course) for points in (0.98, 0.9999, 0.99996, 1)] == ["49.0", "49.99", "49.998", "50.0"]
+
+
+def test_points_are_written_to_four_digits_however_many_there_are():
+    values = (0.1 + 0.2, 2 / 3, 1333.33333, 1e6 + 0.5, -0.0 * 0.9)
+    assert [number(value) for value in values] == ["0.3", "0.6667", "1333.3333", "1000000.5", "0"]
 
 
 def test_the_columns_of_otters_table_add_up_to_its_total():

@@ -21,8 +21,8 @@ _RISKY = re.compile(r"(^|;\s*)(?=[=+@＝＋＠-])")
 
 
 def number(value):
-    """A number of points, as short as possible."""
-    return f"{round(value, 4):g}"
+    """A number of points to four digits, as short as possible: -0 is 0."""
+    return f"{round(value, 4) + 0:.15g}"
 
 
 def percent(points, rubric):
