@@ -66,6 +66,13 @@ def people(hand_ins, present, roster=None):
             person.remarks.append(UNKNOWN)
         for one in ids:
             persons[one].remarks.append(f"{students[entry]} could be theirs: write a path into the roster")
+    same = {}
+    for person in others if not roster else ():
+        same.setdefault(stem(person.attempts[0][0].entry).casefold(), []).append(person)
+    for of in same.values():
+        for person in of if of[1:] else ():
+            names = ", ".join(one.student for one in of if one is not person)
+            person.remarks.append(f"shares its name with {names}: with a roster they are attempts of one student")
     taken = {person.student.casefold() for person in persons.values()}
     for person in others:
         person.student += " (not on the roster)" if person.student.casefold() in taken else ""
