@@ -196,6 +196,13 @@ def test_names_that_look_alike_are_remarked(tmp_path, names):
     assert [*remarks_of(tmp_path, "id\nfay\nf\u200bay\n")][:2] == ["fay", "f\u200bay"]
 
 
+def test_files_of_one_name_may_be_of_one_student(tmp_path):
+    """Also where the file systems of two computers spell it in two ways."""
+    hand_in(tmp_path / "in", dict.fromkeys(("Jürgen", unicodedata.normalize("NFD", "Jürgen"), "ben"), SOFTMAX))
+    said = [remark for of in remarks_of(tmp_path).values() for remark in of]
+    assert len(said) == 2 and all("shares its name with" in remark for remark in said)
+
+
 def test_two_of_the_same_name_need_a_path(tmp_path):
     hand_in(tmp_path / "in", dict.fromkeys(("Ben Doe_1", "Ben Doe_2", "3 and 4"), SOFTMAX))
     roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"

@@ -68,7 +68,8 @@ def people(hand_ins, present, roster=None):
             persons[one].remarks.append(f"{students[entry]} could be theirs: write a path into the roster")
     same = {}
     for person in others if not roster else ():
-        same.setdefault(stem(person.attempts[0][0].entry).casefold(), []).append(person)
+        name = normalize("NFC", stem(person.attempts[0][0].entry)).casefold()
+        same.setdefault(name, []).append(person)
     for of in same.values():
         for person in of if of[1:] else ():
             names = ", ".join(one.student for one in of if one is not person)
