@@ -17,13 +17,13 @@ def counted(person, grades, records, rubric):
     said = {"name": person.name, "corrected": person.corrected, "written": person.written}
     notes = (*person.remarks, *_out_of_range(person, rubric))
     remarks = [f"{title}: points corrected by the teacher" for title in person.corrected]
-    remarks += [f"deadline {rubric.shown(person.deadline)} (roster)"] if person.deadline else []
     if not grades:
         verdicts = {name: not_started(name, "there is no submission.") for name in rubric.points}
         return Grade(person.student, verdicts, ("no submission", *remarks), notes=notes, attempt=(0, 0), **said)
     late = rubric.late
     if person.deadline:
         late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
+    remarks += [f"deadline {rubric.shown(person.deadline)} (roster)"] if person.deadline else []
     timed = _in_order(grades, records)
     if late:
         days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
