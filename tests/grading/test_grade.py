@@ -181,6 +181,9 @@ def test_names_that_meet(tmp_path):
     assert skipped_entries(folder) == before
     grades = grade(folder, tmp_path / "grades.csv")
     assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
+    rows = rows_of(tmp_path / "grades.csv")
+    for name, other in (("ada", "ada.py"), ("ada.py", "ada")):
+        assert f"shares its name with {other}: with a roster" in rows[name]["remarks"]
     assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2
 
 

@@ -1,5 +1,6 @@
 """What is a student's answer, for every shape of a hand-in: `check` and `grade` agree, to the last remark."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -298,9 +299,26 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
     (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
     text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
     (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
-    for path in (tmp_path, tmp_path / "src", tmp_path / "src" / "homework.py"):
-        assert Checks(load(path)).of("relu").passed
+    alone = ["homework.py imports helping from its folder: hand in both"]
+    for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
+        checks = Checks(load(path))
+        assert (checks.of("relu").passed, checks.remarks(["relu"])) == (True, remarks)
     assert "helping" not in sys.modules
+
+
+def test_a_file_that_asks_is_refused_as_in_grade_even_where_somebody_types(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
+    (tmp_path / "homework.py").write_text("name = input()\n" + SOFTMAX, encoding="utf-8")
+    (remark,) = Checks(load(tmp_path, strict=False)).remarks(["softmax"])
+    assert "input() is not possible: nobody types while an answer is checked" in remark
+
+
+def test_an_import_that_works_only_here_is_remarked(tmp_path):
+    imports = "import json, numpy.ma, pytest\nfrom matplotlib import pyplot\nfrom transformer_np import functional\n"
+    tried = "try:\n    import ruff\nexcept ImportError:\n    ruff = None\n"
+    (tmp_path / "homework.py").write_text(imports + tried + SOFTMAX, encoding="utf-8")
+    (remark,) = Checks(load(tmp_path / "homework.py")).remarks(["softmax"])
+    assert remark == "homework.py imports pytest, which is not there where answers are graded"
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------

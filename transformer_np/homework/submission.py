@@ -1,5 +1,6 @@
 """A student's submission: a file or a folder of files, loaded and checked in the order of the path."""
 
+import builtins
 import importlib
 import inspect
 import os
@@ -13,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from ..support.intercept import methods
-from .answers import Survey, survey
+from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .guard import guarded, is_students, safe_numpy, unheard
+from .guard import guarded, is_students, no_input, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
@@ -25,7 +26,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, place, remarks_on
+from .remarks import best, how, missing, not_there, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -113,7 +114,8 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    return Submission(path, definitions, imported, tuple(modules), known, crashes, files.remarks, helpers)
+    remarks = (*files.remarks, *not_there(source_of(files.files, known), path))
+    return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
 def files_of(path):
@@ -189,7 +191,8 @@ def _execute(name, path, pieces, skipped, names, limit, begun):
         around.enter_context(warnings.catch_warnings())
         shown = (unseen(), unheard(errors=False)) if in_notebook else ()
         without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
-        for context in (_same_folder(), safe_numpy(), without_check, colab(), *shown):
+        without_input = methods(builtins, {"input": no_input})
+        for context in (_same_folder(), safe_numpy(), without_check, without_input, colab(), *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
