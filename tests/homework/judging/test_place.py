@@ -44,6 +44,87 @@ else:
 def relu(x):
     return positive(x)
 
+--- an object that can be called, which has no hash
+says: One change in line @ makes it right:
+from dataclasses import dataclass, field
+
+@dataclass
+class Backward:
+    keep: bool = True
+    seen: list = field(default_factory=list)
+
+    def total(self, dy, y, axis):
+        return (dy * y).sum(axis=axis, keepdims=self.keep)
+
+    def __call__(self, dy, y, axis=-1):
+        self.seen.append(axis)
+        return y * (dy + self.total(dy, y, axis))  # shown
+
+softmax_backward = Backward()
+
+--- an object without a dict
+says: One change in line @ makes it right:
+class Backward:
+    __slots__ = ("sign",)
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def __call__(self, dy, y, axis=-1):
+        return y * (dy - self.sign * (dy * y).sum(axis=axis, keepdims=True))  # shown
+
+softmax_backward = Backward(-1)
+
+--- a method of an object
+says: One change in line @ makes it right:
+class Softmax:
+    def backward(self, dy, y, axis=-1):
+        return y * (dy + (dy * y).sum(axis=axis, keepdims=True))  # shown
+
+softmax_backward = Softmax().backward
+
+--- a static method
+says: One change in line @ makes it right:
+class Softmax:
+    @staticmethod
+    def total(dy, y, axis):
+        return (dy + y).sum(axis=axis, keepdims=True)  # shown
+
+    @staticmethod
+    def backward(dy, y, axis=-1):
+        return y * (dy - Softmax.total(dy, y, axis))
+
+softmax_backward = Softmax.backward
+
+--- a part of the arguments given before
+says: One change in line @ makes it right:
+from functools import partial
+
+def general(keepdims, dy, y, axis=-1):
+    return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
+
+softmax_backward = partial(general, True)
+
+--- a function that another one makes
+says: One change in line @ makes it right:
+def made(keepdims):
+    def backward(dy, y, axis=-1):
+        return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
+
+    return backward
+
+softmax_backward = made(True)
+
+--- np.vectorize of rows
+says: One change in line @ makes it right:
+@np.vectorize(signature="(n),(n)->(n)")
+def of_row(dy, y):
+    return y * (dy + dy @ y)  # shown
+
+def softmax_backward(dy, y, axis=-1):
+    dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
+    return np.moveaxis(of_row(dy, y), -1, axis)
+
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
 says: One change in line @ makes it right:

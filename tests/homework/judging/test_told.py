@@ -203,6 +203,15 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
             totals.append(total)
     return (outputs, np.array(totals)) if return_log_probs else outputs
 
+--- an array as a key
+says: @lru_cache and @cache keep their results in a dict
+from functools import lru_cache
+
+@lru_cache
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
 --- a view that reaches outside of its array is refused
 named: a view outside of its array
 says: reads memory that belongs to others

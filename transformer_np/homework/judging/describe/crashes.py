@@ -101,6 +101,9 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
      "a float as a size or index",
      "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("TypeError", "unhashable type: 'numpy.ndarray'", "an array as a key",
+     "An array can change, so it is no key of a dict and no item of a set. @lru_cache and @cache keep their results in "
+     "a dict whose keys are the arguments: they work for numbers, not for arrays."),
     ("RecursionError", "", "endless recursion",
      "The function calls itself, directly or through another function, and never stops."),
 )  # fmt: skip
