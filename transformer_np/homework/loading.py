@@ -84,6 +84,12 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     return module, found, first
 
 
+def without(pieces, begun):
+    """The pieces of a file without the last one that was begun, which took too long or ended the process. begun: their
+    number"""
+    return [*pieces[: begun - 1], *pieces[begun:]]
+
+
 def _definition(file, cell, piece, name, module, value):
     """The Definition of an answer in a module, as a piece of its file, or None, has made it."""
     line, is_stub = (piece["lines"].get(name), name in piece["stubs"]) if piece else (None, False)
