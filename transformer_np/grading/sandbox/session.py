@@ -147,7 +147,8 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
 
 
 def _try_task(task, job, limits, keeper, tried):
-    """Add the results of an exercise to a Tried. A piece of a file that ends the process is taken out of the job."""
+    """Add the results of an exercise to a Tried. A piece of a file that ends the process is taken out of the job, or
+    the file if it sends forged messages."""
     replies, definitions = tried.replies.setdefault(task.name, []), None
     while definitions is None or len(replies) < len(definitions):
         if tried.defined is not None and task.name not in tried.defined:
@@ -161,7 +162,7 @@ def _try_task(task, job, limits, keeper, tried):
             pieces = job["load"][run.file]["pieces"]
             trace = _place(run.file, pieces[run.pieces - 1]) if run.pieces else ""
             tried.not_loaded.setdefault(run.file, replace(run.lost, trace=trace))
-            if left := without(pieces, run.pieces) if run.pieces else []:
+            if left := without(pieces, run.pieces) if run.pieces and run.lost.text != DISTURBED else []:
                 job["load"][run.file] = job["load"][run.file] | {"pieces": left}
                 continue
             for of in (job["files"], job["load"]):
