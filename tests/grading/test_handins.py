@@ -111,6 +111,8 @@ def shapes(answer):
             "/homework.py": "from parts.one import softmax\n", "/parts/one.py": answer,
             "/parts/train.py": "loss = 1 / 0\n",
         },
+        "a package": {"/own/__init__.py": "from .core import softmax\n", "/own/core.py": answer},
+        "a program": {".py": f"import argparse\nargparse.ArgumentParser().parse_args()\n{answer}"},
         "a cell that fails": {".ipynb": notebook("import torch", answer, "relu(")},
         "a file that fails": {"/homework.py": f"{answer}\n1 / 0\n"},
         "formatted": {".ipynb": notebook(answer, "y = (\n    3\n    != 4\n    % 5\n)", "%matplotlib inline\nx = !ls")},

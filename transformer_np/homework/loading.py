@@ -115,6 +115,8 @@ def _module(name, path):
     module = ModuleType(short)
     module.__file__ = str(path)
     module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
+    if name.endswith("__init__.py"):
+        module.__path__ = [folder]
     sys.modules[short] = module
     return module, True
 

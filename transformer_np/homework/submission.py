@@ -1,5 +1,6 @@
 """A student's submission: a file or a folder of files, loaded and checked in the order of the path."""
 
+import builtins
 import importlib
 import inspect
 import os
@@ -16,7 +17,7 @@ from ..support.intercept import methods
 from .answers import Survey, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .guard import guarded, is_students, safe_numpy, unheard
+from .guard import guarded, is_students, no_input, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
@@ -191,7 +192,8 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
         around.enter_context(warnings.catch_warnings())
         shown = (unseen(), unheard(errors=False)) if in_notebook or again else ()
         without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
-        for context in (_same_folder(), safe_numpy(), without_check, colab(), *shown):
+        alone = methods(sys, {"argv": [str(path)]}), methods(builtins, {"input": no_input})
+        for context in (_same_folder(), safe_numpy(), without_check, colab(), *alone, *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings

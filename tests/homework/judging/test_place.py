@@ -115,6 +115,12 @@ def made(keepdims):
 
 softmax_backward = made(True)
 
+--- a file with a magic of IPython
+says: One change in line @ makes it right:
+%matplotlib inline
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy + (dy * y).sum(axis=axis, keepdims=True))  # shown
+
 --- np.vectorize of rows
 says: One change in line @ makes it right:
 @np.vectorize(signature="(n),(n)->(n)")

@@ -5,7 +5,7 @@ import copy
 import linecache
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import isqrt
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..definitions import bindings
 from ..guard import SAFE, is_students
-from ..magics import timed
+from ..magics import from_cells, timed
 from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import arrays_of
@@ -78,12 +78,13 @@ class Family:
         self.lines = linecache.getlines(self.file, self.space)
         if self.file == "<timed exec>":
             self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
-        known = _definitions("".join(self.lines), self.file)
+        tree = _parsed("".join(self.lines), self.file)
+        known = _definitions(tree)
         origins = {name: origin_of(value) for name, value in self.space.items()}
         own = {name: bare(origins[name][0]) for name in known if name in origins}
         known = {name: tree for name, tree in known.items() if _is_at(tree, own.get(name), self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
-        if first is None and (inner := _inner("".join(self.lines), answer, self.file)):
+        if first is None and (inner := _inner(tree, answer, self.file)):
             first, own[inner.name], known[inner.name] = inner.name, answer, inner
             cells = zip(answer.__code__.co_freevars, answer.__closure__ or (), strict=True)
             self.space |= {name: _copied(cell.cell_contents) for name, cell in cells if cell != CellType()}
@@ -308,14 +309,18 @@ def _function_of(thing):
     return next((member for member in members if isinstance(member, FunctionType)), None)
 
 
-def _definitions(text, file):
-    """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try` too;
-    new trees at every call."""
-    try:
-        body = ast.parse(text, file).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    nodes = [node for _, node, _ in bindings(body, in_notebook=True)]
+def _parsed(text, file):
+    """The syntax tree of a file, which may have magics; an empty one if it is no Python."""
+    for read in (str, from_cells):
+        with suppress(SyntaxError, ValueError, RecursionError):
+            return ast.parse(read(text), file)
+    return ast.Module([], [])
+
+
+def _definitions(tree):
+    """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try`
+    too."""
+    nodes = [node for _, node, _ in bindings(tree.body, in_notebook=True)]
     return {_bound_name(node): _Unhinted().visit(node) for node in nodes if _bound_name(node)}
 
 
@@ -326,10 +331,10 @@ class _Unhinted(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], node.value) if node.value else ast.Pass(), node)
 
 
-def _inner(text, function, file):
+def _inner(tree, function, file):
     """The syntax tree of a function that another one has made, or None."""
-    nodes = [n for n in ast.walk(ast.parse(text, file)) if isinstance(n, ast.FunctionDef)]
-    return next((_Unhinted().visit(n) for n in nodes if _is_at(n, function, file)), None)
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    return next((_Unhinted().visit(copy.deepcopy(n)) for n in nodes if _is_at(n, function, file)), None)
 
 
 def _bound_name(node):
