@@ -131,6 +131,39 @@ def softmax_backward(dy, y, axis=-1):
     dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
     return np.moveaxis(of_row(dy, y), -1, axis)
 
+--- two results in each other's place beside another mistake
+says: Two changes make it right
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    dgamma, dbeta = (part.reshape(-1, dy.shape[-1]).sum(axis=0) for part in (dy * x_hat, dy))
+    dxh = dy * gamma
+    dx = dxh - dxh.mean(-1, keepdims=True) - x_hat * 2 * (dxh * x_hat).mean(-1, keepdims=True)  # shown
+    return inv_std * dx, dbeta, dgamma  # shown
+
+--- two parameters in each other's place are both marked
+marks: beta + gamma
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inv_std = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
+    return centred * inv_std * beta + gamma, centred * inv_std, inv_std
+
+--- a counter that goes on by two
+says: Off by one: `2` is one too large here.
+class Adam:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        self.parameters, self.lr, self.betas, self.eps = list(parameters), lr, betas, eps
+        self.m = [np.zeros_like(p.data) for p in self.parameters]
+        self.v = [np.zeros_like(p.data) for p in self.parameters]
+        self.n = 0
+
+    def step(self):
+        self.n += 2  # shown
+        (a, b) = self.betas
+        for i, p in enumerate(self.parameters):
+            self.m[i] = a * self.m[i] + (1 - a) * p.grad
+            self.v[i] = b * self.v[i] + (1 - b) * p.grad**2
+            m, v = self.m[i] / (1 - a**self.n), self.v[i] / (1 - b**self.n)
+            p.data -= self.lr * m / (np.sqrt(v) + self.eps)
+
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
 says: One change in line @ makes it right:

@@ -71,6 +71,9 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("ValueError", "truth value of an array", "an array as a condition",
      "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
      "test for a missing argument use `is None`."),
+    ("ValueError", "inhomogeneous shape", "arrays of different shapes as one",
+     "One array is made here of a list or tuple whose parts differ in shape. Is it a tuple of several results, of "
+     "which one is meant?"),
     ("ValueError", "as_strided", "a view outside of its array",
      "With this shape and these strides as_strided reads memory that belongs to others. Strides count bytes. "
      "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides."),
