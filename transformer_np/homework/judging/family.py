@@ -12,7 +12,7 @@ from types import CellType, CodeType, FunctionType, MemberDescriptorType, Method
 
 import numpy as np
 
-from ..definitions import bindings
+from ..definitions import bindings, first_line
 from ..guard import SAFE, is_students
 from ..magics import from_cells, timed
 from ..path import all_exercises
@@ -352,8 +352,18 @@ def _is_at(tree, thing, file):
         return False
     if isinstance(tree, ast.ClassDef):
         return isinstance(thing, type) and tree.lineno <= code.co_firstlineno <= tree.end_lineno
-    first = min([tree.lineno, *(d.lineno for d in getattr(tree, "decorator_list", ()))])
-    return code.co_firstlineno == first and code.co_name == getattr(tree, "name", "<lambda>")
+    if code.co_name != getattr(tree, "name", "<lambda>"):
+        return False
+    return code.co_firstlineno == first_line(tree) or (isinstance(tree, ast.FunctionDef) and _has_code(tree, code))
+
+
+def _has_code(tree, code):
+    """Whether a function has the code that a tree makes: IPython's autoreload forgets its line."""
+    try:
+        others = _codes_in(compile(ast.Module([tree], []), code.co_filename, "exec"))
+    except SyntaxError:  # such as `nonlocal` in an inner function
+        return False
+    return any((one.co_code, one.co_names) == (code.co_code, code.co_names) for one in others.get(tree.name, ()))
 
 
 def count_steps(tree):
