@@ -200,7 +200,7 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
     assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
 
 
-@pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", mine)'])
+@pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", answer=mine)'])
 def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_is(tmp_path, call):
     cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
     for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):

@@ -287,8 +287,9 @@ def _is_written(name, node):
 def _checked(tree):
     """(name, exercise) of each check("exercise", name) in a cell, if the name is no exercise's."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node.func) == "check" and len(node.args) == 2:
-            exercise, answer = getattr(node.args[0], "value", None), getattr(node.args[1], "id", None)
+        if isinstance(node, ast.Call) and name_of(node.func) == "check":
+            given = dict(zip(("name", "answer"), node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            exercise, answer = getattr(given.get("name"), "value", None), getattr(given.get("answer"), "id", None)
             if exercise in all_exercises() and answer and answer not in all_exercises():
                 yield answer, exercise
 
