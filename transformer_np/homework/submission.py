@@ -197,6 +197,7 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
+        warnings.simplefilter("ignore", ResourceWarning)  # open(…).read() is no mistake
         return execute(name, path, pieces, names, skipped, begin=lambda *known: begun.append(known))
 
 
