@@ -292,9 +292,17 @@ def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
     checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
     assert list(ada.remarks) == checks.remarks(COURSE.points)
     assert f'"{file}, cell 2"' in ada.not_loaded[file] or f'"{file}", line 3' in ada.not_loaded[file]
-    assert ada.remarks == (f"{file} has code that takes too long; the rest of the file counts",)
+    assert ada.remarks == (f"{file} has code that takes too long, which was left out",)
     for told in (ada.verdicts, ben.verdicts, {name: checks.of(name).verdict for name in COURSE.points}):
         assert told["relu"].passed and told["softmax"].passed
+
+
+def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path):
+    cells = ["while True: pass", "def relu(x):\n    return x * (x > 0)", "while True: pass", SOFTMAX]
+    (tmp_path / "homework.py").write_text("\n".join(cells), encoding="utf-8")
+    checks = Checks(load(tmp_path / "homework.py", time_limit=0.5, strict=False))
+    assert checks.of("relu").passed
+    assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):

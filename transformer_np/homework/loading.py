@@ -84,10 +84,10 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     return module, found, first
 
 
-def without(pieces, begun):
-    """The pieces of a file without the last one that was begun, which took too long or ended the process. begun: their
-    number"""
-    return [*pieces[: begun - 1], *pieces[begun:]]
+def without(pieces, begun, again):
+    """The pieces of a file without the last one that was begun, which took too long or ended the process; of a file in
+    which this happens again, those before it: every piece may be slow. begun: how many were begun"""
+    return [*pieces[: begun - 1], *([] if again else pieces[begun:])]
 
 
 def _definition(file, cell, piece, name, module, value):

@@ -62,7 +62,7 @@ def _is_replaced(one, later):
 def failed(file, crash):
     """A remark on a file that raised an exception."""
     if crash.kind == "TimeoutError":
-        return f"{file} has code that takes too long; the rest of the file counts"
+        return f"{file} has code that takes too long, which was left out"
     text = " ".join(crash.text.split())[:120]
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there

@@ -95,10 +95,11 @@ def load(path, time_limit=SECONDS, strict=True):
                     name, files.paths[name], **of_file, names=names, limit=limit, begun=begun, again=name in crashes
                 )
             except Stopped as stopped:
-                crashes.setdefault(name, Crash("TimeoutError", str(stopped), "", stopped.trace))
                 for module, _ in begun[-1:]:  # once more without what took too long
                     sys.modules.pop(module.__name__, None)
-                    left.insert(0, (name, of_file | {"pieces": without(of_file["pieces"], len(begun))}))
+                    pieces = without(of_file["pieces"], len(begun), name in crashes)
+                    left.insert(0, (name, of_file | {"pieces": pieces}))
+                crashes.setdefault(name, Crash("TimeoutError", str(stopped), "", stopped.trace))
             else:
                 modules.append(module)
                 found.append(defined)

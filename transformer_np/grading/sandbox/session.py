@@ -160,9 +160,9 @@ def _try_task(task, job, limits, keeper, tried):
         run = _tried_run(task, job | {"which": len(replies)}, limits, keeper, tried)
         if run.file is not None:
             pieces = job["load"][run.file]["pieces"]
-            trace = _place(run.file, pieces[run.pieces - 1]) if run.pieces else ""
+            trace, again = _place(run.file, pieces[run.pieces - 1]) if run.pieces else "", run.file in tried.not_loaded
             tried.not_loaded.setdefault(run.file, replace(run.lost, trace=trace))
-            if left := without(pieces, run.pieces) if run.pieces and run.lost.text != DISTURBED else []:
+            if left := without(pieces, run.pieces, again) if run.pieces and run.lost.text != DISTURBED else []:
                 job["load"][run.file] = job["load"][run.file] | {"pieces": left}
                 continue
             for of in (job["files"], job["load"]):
