@@ -289,6 +289,13 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
 
 
 @pytest.mark.long
+def test_a_teachers_exercises_are_no_part_of_the_run(capsys, here):
+    call(capsys, "new", "scaled", "--in", "own")
+    call(capsys, "start", "homework.py", "--only", "scaled", "--exercises", "own")
+    code, _, err = call(capsys, "run", "homework.py", "train", "--exercises", "own")
+    assert code == 2 and "no exercise of the course is a function that this training run uses" in err
+
+
 def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)

@@ -54,10 +54,10 @@ def pieces(text):
 
 def test_what_comes_twice_in_a_cell_and_what_a_cell_runs_is_as_in_a_file(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    for number, second in enumerate(("def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG)):
+    for nth, second in enumerate(("def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG)):
         text = f"{SOFTMAX}\n{second}\n{BACKWARD}"
-        hand_in(folder, {f"ada{number}": text})
-        (folder / f"ben{number}.ipynb").write_text(notebook(("code", text)))
+        hand_in(folder, {f"ada{nth}": text})
+        (folder / f"ben{nth}.ipynb").write_text(notebook(("code", text)))
     for student, below, magic in (("cem", "", "%run softly.py"), ("dana", "sub", "%run -i ./sub/softly")):
         (folder / student / below).mkdir(parents=True)
         hand_in(folder / student / below, {"softly": SOFTMAX})

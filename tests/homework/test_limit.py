@@ -163,7 +163,7 @@ def test_the_verdict_on_a_slow_answer_is_that_on_a_fast_one():
         return np.abs(x)
 
     found = [check("relu", answer, seed=0, quiet=True) for answer in (relu, np.abs)]
-    assert found[0].message == found[1].message
+    assert found[0].message.startswith(found[1].message)  # of which there are no lines
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])

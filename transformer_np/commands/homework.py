@@ -80,7 +80,7 @@ def add_parser(subparsers):
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
     run.add_argument("-o", "--out", metavar="PICTURE", help="draw both loss curves: .png, .svg or .pdf")
-    _add(run, "--time-limit")
+    _add(run, "--time-limit", "--course", "--exercises")
 
     add_grade_parser(actions)
     add_teaching_parsers(actions)

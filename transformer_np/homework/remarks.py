@@ -20,19 +20,13 @@ def missing(name, known, crashes, where="the submission"):
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
-            ran = cell and not is_last(crashes[file])
-            why = f"{place(file, cell, None)}, fails" if ran else f"{file} {how(file)} ({kind})"
+            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file)} ({kind})"
             return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
     if name in known.course:
         return False, f"{known.course[name]} has it as the course's notebook does, which is no answer."
     return False, f"{where} contains no {name}."
-
-
-def is_last(crash):
-    """Whether no cell ran after one that failed in this way."""
-    return crash.kind == "TimeoutError" or crash.text.startswith(("it ended the process", "its process was killed"))
 
 
 def remarks_on(known, crashes, definitions, names):
@@ -76,14 +70,13 @@ def _is_replaced(one, later):
 
 def failed(file, crash):
     """A remark on a file that raised an exception."""
-    counts = "; only the cells before count" if is_last(crash) and file.endswith(".ipynb") else ""
     if crash.kind == "TimeoutError":
-        return f"{file} timed out while loading{counts}"
+        return f"{file} has code that takes too long, which was left out"
     text = " ".join(crash.text.split())[:120]
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({said}){counts}"
+    return f"{file} {how(file)} ({said})"
 
 
 def not_there(sources, path):
