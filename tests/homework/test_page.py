@@ -245,7 +245,7 @@ def answered(page, name, text, seconds=20):
 
 
 NAMES = list(all_exercises())
-FEW = NAMES[::20]
+FEW = NAMES[::30]
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FEW else pytest.mark.release) for n in NAMES])
