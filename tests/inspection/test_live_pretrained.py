@@ -176,7 +176,7 @@ def test_a_tokenizer_that_the_page_does_not_have_is_named():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [5, pytest.param(50, marks=pytest.mark.release)])
+@pytest.mark.parametrize("number", [2, pytest.param(50, marks=pytest.mark.release)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sentences_of_every_family(browser, folder_of, tmp_path, family, number):
     model, tokenizer = read(folder_of(family), family)
