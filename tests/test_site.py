@@ -1,4 +1,5 @@
-"""The site's pages and docstrings, as docs/conf.py prepares them. `.ci/run` builds the site and checks its links."""
+"""The site's pages and docstrings, as docs/conf.py prepares them. `.ci/run` reads all pages,
+`.ci/release` builds the site and checks its links."""
 
 import doctest
 import importlib

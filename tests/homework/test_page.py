@@ -247,7 +247,7 @@ def answered(page, name, text, seconds=20):
 
 
 NAMES = list(all_exercises())
-FEW = NAMES[::30]
+FEW = NAMES[::60]
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FEW else pytest.mark.release) for n in NAMES])
