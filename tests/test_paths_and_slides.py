@@ -172,15 +172,13 @@ def test_what_is_shown_and_what_is_said():
     assert lines("code", "x = 1\n" * 20) < LINES < 2 * lines("code", "x = 1\n" * 20)
 
 
-SHARE = ("02",)  # the others before a release
 REVEAL = """
 <style>.reveal .slides { width: 960px; height: 700px; position: relative; } section { display: none; width: 960px; }
 section.present { display: block; }</style>"""  # the layout of reveal.js, which comes from the network
 
 
-@pytest.mark.parametrize(
-    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) not in SHARE)) for t in texts()]
-)
+@pytest.mark.release
+@each
 def test_every_slide_fits_the_screen(browser, text, tmp_path):
     nbconvert = pytest.importorskip("nbconvert")
     nbformat = pytest.importorskip("nbformat")

@@ -57,10 +57,8 @@ def said(tmp_path, **kernels):
     return subprocess.run([sys.executable, "-c", SAID], env=environment, cwd=tmp_path, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [pytest.param(name, marks=pytest.mark.long if name == "Haswell" else pytest.mark.release) for name in KERNELS],
-)
+@pytest.mark.release
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_every_kernel_says_the_same(tmp_path, kernel):
     expected = said(tmp_path)
     assert expected.returncode == 0, expected.stderr

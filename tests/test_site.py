@@ -1,5 +1,5 @@
-"""The site's pages and docstrings, as docs/conf.py prepares them, and the text for the package index. `.ci/run` builds
-the site and checks its links."""
+"""The site's pages and docstrings, as docs/conf.py prepares them, and the text for the package index. `.ci/run` reads
+all pages, `.ci/release` builds the site and checks its links."""
 
 import ast
 import doctest

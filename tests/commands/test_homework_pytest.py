@@ -16,6 +16,7 @@ from transformer_np.support.platform import can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="this system does not copy processes")
 PLUGIN = "transformer_np.commands.homework_pytest"
+QUIET = "-p no:cacheprovider -p no:anyio --rootdir .".split()  # anyio's plugin, where there is one, loads trio
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def homework(tmp_path, monkeypatch):
 
 def run(folder, *arguments):
     """pytest in a copy of this process, which has loaded the package: exit code and output."""
-    arguments = [*plugin(), "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
+    arguments = [*plugin(), *QUIET, *arguments]
     with tempfile.TemporaryFile() as said:
         child = os.fork()
         if not child:
@@ -55,7 +56,7 @@ def run(folder, *arguments):
 
 def run_anew(folder):
     """The same in a new process."""
-    command = [sys.executable, "-m", "pytest", *plugin(), "-p", "no:cacheprovider", "--rootdir", "."]
+    command = [sys.executable, "-m", "pytest", *plugin(), *QUIET]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
     return done.returncode, done.stdout + done.stderr
 

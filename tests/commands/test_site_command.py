@@ -99,7 +99,19 @@ def test_the_loader_of_both_kinds_of_workers():
         assert "/v1.2.3/full/" in text.splitlines()[0] and text.splitlines()[-1].startswith(last)
 
 
-@pytest.mark.parametrize("copies", [False, pytest.param(True, marks=pytest.mark.release)])
+@pytest.mark.long
+def test_a_site_that_takes_python_from_elsewhere(tmp_path):
+    pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
+    assert main(["site", "--out", str(tmp_path)]) == 0
+    assert {file.stem for file in (tmp_path / "files").glob("*.ipynb")} == {text.stem for text in texts()}
+    assert not list(tmp_path.rglob("*.wasm"))
+    config = json.loads((tmp_path / "jupyter-lite.json").read_text("utf-8"))["jupyter-config-data"]
+    assert {extension["name"] for extension in config["federated_extensions"]} == set(site.EXTENSIONS)
+    assert (tmp_path / config["litePluginSettings"][site.KERNEL]["pyodideUrl"]).exists()
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("copies", [False, True])
 def test_notebook_02_and_checks_in_jupyterlite(browser, tmp_path, monkeypatch, copies):
     pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
     folder, python = tmp_path / "site", pyodide()

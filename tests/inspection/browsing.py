@@ -68,6 +68,27 @@ const { left, top, width, height } = canvas.getBoundingClientRect();
 const [rows, columns] = document.querySelector("#equation figure:last-child small").textContent.split(" × ");
 const place = { clientX: left + (width * (column + 0.5)) / columns, clientY: top + (height * (row + 0.5)) / rows };
 canvas.dispatchEvent(new MouseEvent("click", place))"""
+EVERY_STEP = f"""
+const [row, column, views, done] = arguments;
+const clickCell = function () {{ {CLICK_CELL} }};
+const ready = () => new Promise((go) => {{
+  const look = () => document.documentElement.dataset.ready ? go() : setTimeout(look, 5);
+  look();
+}});
+(async () => {{
+  const found = [];
+  for (const key of [...document.querySelectorAll(".step")].map(({{ dataset }}) => dataset.key)) {{
+    for (const css of [`[data-key="${{key}}"]`, ...views.map((view) => `input[value=${{view}}]`)]) {{
+      document.querySelector(css).click();
+      await ready();
+    }}
+    clickCell(row, column);
+    await ready();
+    const {{ matrix, picked }} = live.drawn();
+    found.push([key, matrix.at(picked.row, picked.column), picked]);
+  }}
+  done(found);
+}})().catch((error) => done([[String(error), null, null]]));"""
 
 
 class LivePage(Page):
@@ -104,6 +125,13 @@ class LivePage(Page):
         for name in self.read("[...document.querySelectorAll('.step')].map(({ dataset }) => dataset.key)"):
             self.open(name)
             yield name
+
+    def numbers(self, row, column, *views):
+        """{name of a step: its number in this cell} of all steps, each while it is open and after it was shown in these
+        views. All in one question to the browser."""
+        found = self.browser.execute_async_script(EVERY_STEP, row, column, views)
+        assert all(picked == {"row": row, "column": column} for _, _, picked in found)
+        return {name: -np.inf if number is None else number for name, number, _ in found}
 
     def words_of(self, css):
         """The texts of all these elements, in one question to the browser."""

@@ -10,10 +10,15 @@ from transformer_np import functional as F
 from transformer_np.models import Bert, Transformer
 
 PACKED = """
-const bytes = (data) => btoa(Array.from(new Uint8Array(data.buffer), (byte) => String.fromCharCode(byte)).join(""));
+const bytes = ({ buffer }) => {
+  let text = "";
+  for (let at = 0; at < buffer.byteLength; at += 8192)
+    text += String.fromCharCode(...new Uint8Array(buffer.slice(at, at + 8192)));
+  return btoa(text);
+};
 const packed = (found) => Object.fromEntries(Object.entries(found).map(([name, value]) => {
-  const parts = [value].flat();
-  const all = Float64Array.from(parts.flatMap((part) => [...part.data]));
+  const parts = [value].flat(), all = new Float64Array(parts.length * parts[0].rows * parts[0].columns);
+  parts.forEach(({ data }, i) => all.set(data, i * data.length));
   return [name, [value.length ? [parts.length] : [], parts[0].rows, parts[0].columns, bytes(all)]];
 }));
 const [src, given, changes, targets, known] = arguments;

@@ -146,13 +146,13 @@ def test_a_classifier(browser, random_module, tmp_path, pooling):
 def trained(tmp_path_factory):
     """The folder of a translator's run."""
     folder = tmp_path_factory.mktemp("translator") / "run"
-    options = TranslationOptions(steps=100, batch_size=32, d_model=32, d_ff=64)
+    options = TranslationOptions(steps=30, batch_size=32, d_model=32, d_ff=64)
     TranslationTask().train(options, folder, report=lambda line: None)
     return folder
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sentences", [3, pytest.param(50, marks=pytest.mark.release)])
+@pytest.mark.parametrize("sentences", [2, pytest.param(50, marks=pytest.mark.release)])
 def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, sentences):
     """One test for the three formats, because the model is trained for it."""
     for weights in ("float32", "float16", "int8"):

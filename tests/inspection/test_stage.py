@@ -165,7 +165,9 @@ def play(browser, page, tmp_path, sizes=(), walk=0):
     return states
 
 
-@pytest.mark.parametrize("name", ["translator", "gpt", "translate", "gpt run", "classify"])
+@pytest.mark.parametrize(
+    "name", ["translator", pytest.param("gpt", marks=pytest.mark.release), "translate", "gpt run", "classify"]
+)
 def test_every_lesson_shows_what_it_says(browser, name, small_runs, tmp_path):
     """Five kinds of page, two of which come with the package."""
     finished = name in ("translator", "gpt")
