@@ -49,46 +49,66 @@ class Edit:
 _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
+class Tokens:
+    """Counts the tokens of trees, {token: how often}: operators, numbers, and the names that all authors have. A
+    variable that is written once counts as what it is; the names of others are their author's own.
+
+    trees: of the functions with all variables; shared: the names of parameters that all authors have
+    """
+
+    def __init__(self, trees, shared):
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        lines = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+        self._own = ({*stored} | parameters(*trees)) - shared
+        self._once = {n.targets[0].id: n.value for n in lines if stored[n.targets[0].id] == 1}
+        self._known = {}
+
+    def of(self, *trees):
+        tokens = Counter()
+        for tree in trees:
+            if tree not in self._known:
+                self._known[tree] = Counter()  # of a variable that is made of itself
+                self._known[tree] = self.of(*ast.iter_child_nodes(tree)) + Counter(self._of_one(tree))
+            tokens.update(self._known[tree])
+        return tokens
+
+    def change_of(self, edit):
+        """The tokens that an Edit adds, and takes away, {token: how many more}."""
+        parts = edit, *edit.also
+        change = self.of(*(part.new for part in parts))
+        change.subtract(self.of(*(part.node for part in parts)))
+        return change
+
+    def _of_one(self, node):
+        if isinstance(node, _OPERATORS):
+            return [type(node)]
+        if isinstance(node, ast.Constant):
+            return [repr(node.value)]
+        if isinstance(node, ast.Attribute | ast.keyword):
+            return [getattr(node, "attr", None) or node.arg]
+        if not isinstance(node, ast.Name) or node.id not in self._own:
+            return [node.id] if isinstance(node, ast.Name) else []
+        is_read = isinstance(node.ctx, ast.Load) and node.id in self._once
+        return self.of(self._once[node.id]) if is_read else []
+
+
+def parameters(*trees):
+    return {node.arg for tree in trees for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
 def undone_by(trials, named):
     """The tokens that undo some mistakes in a right answer, {token: how many more}; None of no mistakes."""
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     listed = listed if trials.compatible(listed) else []
-    ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
-    right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
-    undone = Counter(ignored)
-    if listed and right and wrong:
-        undone.update(tokens_of(*right.trees.values()))
-        undone.subtract(tokens_of(*wrong.trees.values()))
-    return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
-
-
-def change_of(edit, known):
-    """The tokens that an Edit adds, and takes away, {token: how many more}. known: see `tokens_of`"""
-    change, parts = Counter(), (edit, *edit.also)
-    change.update(tokens_of(*(part.new for part in parts), known=known))
-    change.subtract(tokens_of(*(part.node for part in parts), known=known))
-    return change
-
-
-def tokens_of(*trees, known=None):
-    """{token: how often} of some trees; known: {node: that of a tree} of those counted before, most parts of an edit"""
-    known, tokens = {} if known is None else known, Counter()
-    for tree in trees:
-        if tree not in known:
-            known[tree] = tokens_of(*ast.iter_child_nodes(tree), known=known)
-            known[tree].update(_token(tree))
-        tokens.update(known[tree])
-    return tokens
-
-
-def _token(node):
-    if isinstance(node, _OPERATORS):
-        return [type(node)]
-    if isinstance(node, ast.Constant):
-        return [repr(node.value)]
-    if isinstance(node, ast.Attribute | ast.keyword):
-        return [getattr(node, "attr", None) or node.arg]
-    return [node.id] if isinstance(node, ast.Name) else []
+    undone = Counter(trials.ignored[h.name].argument for h in named if h.name in trials.ignored)
+    is_known = bool(listed or undone)
+    families = [family_with(trials.exercise, names) for names in ((), listed)]
+    if listed and None not in families:
+        right, wrong = (Tokens(trees, parameters(*trees[:1])).of(*trees) for trees in ([*f.trees.values()] for f in families))
+        undone.update(right)
+        undone.subtract(wrong)
+    return Counter({token: n for token, n in undone.items() if n}) if is_known else None
 
 
 # --- the sentence on an edit ------------------------------------------------------------------------------------------

@@ -45,6 +45,13 @@ class Sides:
         right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
         return set() if right is None else {*self.values(right)}
 
+    @cached_property
+    def only_wrong(self):
+        """The lines that run in wrong cases and in no right one."""
+        right = {f.case.label: n for n, f in enumerate(self.found) if f.right and not f.case.raises}.values()
+        wrong, right = ({n.lineno for c in cases for n in self.values(c)} for cases in (self.one_of_each_label, right))
+        return wrong - right
+
     def is_given(self, node):
         """Whether a node is in a method that the student need not write."""
         answer = next(iter(self.family.trees.values()))
@@ -78,11 +85,13 @@ class Sides:
         return calls[0] if len(calls) == 1 and (function, name) not in self.stores else None
 
     def calls_own(self, node, number):
-        """Whether a node calls a method or an inner function of the student's with a wrong value: the mistake may be in
-        there."""
-        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees}
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in functions]
-        return any(n not in self.fine_in(number, False) for n in calls)
+        """Whether a node calls a method or an inner function of the student's with a wrong value, or hands a function on:
+        the mistake may be in there."""
+        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees}]
+        inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
+        return any(n not in self.fine_in(number, False) for n in inside)
 
     def is_used_rightly(self, node, number):
         """Whether what is right is computed from the variable that a statement writes."""

@@ -272,10 +272,11 @@ class _ByValue:
         return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
 
     def _is_harmless(self, place):
-        """Whether all that is computed from the variable that a place is written to is right."""
-        line = self.sides.assignment_of(place)
-        read = self.sides.read_from(line.targets[0].id) if line else []
-        read = [value for value in read if value in self.own and value is not line.value]
+        """Whether all that is computed from the variables that a place is written to is right."""
+        lines = {s for some in self.sides.stores.values() for s in some if place in ast.walk(s)}
+        names = {name for (_, name), some in self.sides.stores.items() if lines & {*some}}
+        read = {value for name in names for value in self.sides.read_from(name)} - {s.value for s in lines}
+        read &= self.own.keys()
         return bool(read) and self.fine.issuperset(read)
 
     def _unknown(self, place, step):
@@ -335,14 +336,14 @@ def _before_results(sides):
     if no NaN is made, whose line tells more."""
     number, places = sides.failed[0], []
     own, fine = sides.values(number), sides.fine_in(number, False)
-    returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
-    if sides.found[number].results is None or first_not_finite(sides):
+    finding, returned = sides.found[number], [n for n in sides.returned_as(sides.own) if n in own]
+    if finding.results is None or first_not_finite(sides):
         return []
-    wrong = [n for n in returned if n not in fine]
-    if not wrong and len(returned) == 1:  # which is right for something else
-        if sides.found[number].outcome == "wrong shape":
-            return returned
-        wrong = returned
+    is_each = len(returned) == len(finding.expected)
+    wrong = [n for i, n in enumerate(returned) if (i in finding.wrong if is_each else n not in fine)]
+    wrong = [n for n in wrong if is_array(own[n][0])]
+    if wrong == returned and finding.outcome == "wrong shape" and fine.issuperset(returned):
+        return returned  # right for something else
     for node in wrong:
         is_variable = isinstance(node, ast.Name | ast.Attribute)
         variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
