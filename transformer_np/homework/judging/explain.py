@@ -153,7 +153,7 @@ class _Told:
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            right = [label for label in right if all(cells.changes(picked, n) for n in cells.labels[label])]
+            right = [label for label in right if all(cells.changed(picked, n) for n in cells.labels[label])]
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
         return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
 
