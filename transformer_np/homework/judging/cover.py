@@ -70,8 +70,11 @@ class Cells:
     # --- what is true of a cell -----------------------------------------------------------------------------------
 
     def agrees(self, some, i, number):
-        """Whether a program gives result i of a case as the answer does, or no results in the same way."""
+        """Whether a program can be made and gives result i of a case as the answer does, or no results in the same
+        way."""
         key = frozenset(some), i, number
+        if key not in self._agreed and not self.compatible(some):
+            self._agreed[key] = False
         if key not in self._agreed:
             finding, (results, tried) = self.found[number], self.run(some, number)
             if finding.results is None or results is None:
@@ -83,7 +86,7 @@ class Cells:
 
     def covers(self, some, cell):
         """Whether a program gives what the answer gives in every draw of a cell."""
-        return self.compatible(some) and all(self.agrees(some, cell[0], n) for n in self.labels[cell[1]])
+        return all(self.agrees(some, cell[0], n) for n in self.labels[cell[1]])
 
     def covered(self, some, cells=None):
         return {cell for cell in (self.wrong if cells is None else cells) if self.covers(some, cell)}
@@ -93,7 +96,7 @@ class Cells:
         return set().union(*map(self.covered, subsets(picked)))
 
     def changed(self, some, number):
-        """The results of a case that are wrong in a right answer with some hypotheses; all of a call without results."""
+        """The results of a case that some hypotheses change in a right answer: all, if it has no results with them."""
         key = frozenset(some), number
         if key not in self._changed:
             results, expected = self.run(some, number)[0], self.found[number].expected
@@ -121,15 +124,13 @@ class Cells:
                 is_other_branch = finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended)
                 if is_other_branch and not self.claims_all_calls(one):
                     continue  # in which more may be missing than this mistake, or less
-                around = ((one, *some) for some in [(), *subsets(beside)])
-                if not any(self.compatible(some) and self.agrees(some, i, number) for some in around):
+                if not any(self.agrees((one, *some), i, number) for some in [(), *subsets(beside)]):
                     return True
         return False
 
-    def unlike(self, some, number):
-        """The results of a case that a program with some hypotheses does not give as the answer does."""
-        results = range(len(self.found[number].expected))
-        return [i for i in results if not (self.compatible(some) and self.agrees(some, i, number))]
+    def is_like(self, some, number):
+        """Whether a program gives all results of a case as the answer does."""
+        return all(self.agrees(some, i, number) for i in range(len(self.found[number].expected)))
 
     def claims_all_calls(self, one):
         return one.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(one.text))
@@ -266,15 +267,6 @@ class Cover:
             best = [h for h in best if len(gains[h]) == most]
             listed = cells.trials.exercise.mistakes  # a teacher's text tells more than the name of an argument
             picked = [*picked, max(best, key=lambda h: (h.name in listed, self._agreement(h)))]
-        return self._fewest(picked)
-
-    def _fewest(self, picked):
-        """The hypotheses without those that explain nothing which the others leave."""
-        explained = self.cells.explained(picked)
-        for h in sorted(picked, key=lambda h: len(self.cells.covered((h,)))):
-            others = [other for other in picked if other is not h]
-            if others and self.cells.explained(others) == explained:
-                picked = others
         return picked
 
     def _gains(self, picked, new, left, wanted):
@@ -336,8 +328,7 @@ class Cover:
         for pair in sorted(combinations(candidates, 2), key=unlikeliness):
             if len(cells.tried) >= self._allowed:
                 return
-            if cells.compatible(pair):
-                yield pair
+            yield pair
 
 
 def _are_close(some, others):

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 from .family import family_with
 from .words import WIDTH
@@ -57,28 +58,26 @@ def undone_by(trials, named):
     right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
     undone = Counter(ignored)
     if listed and right and wrong:
-        undone.update(tokens_of(*right.trees.values()))
-        undone.subtract(tokens_of(*wrong.trees.values()))
+        undone.update(token for tree in right.trees.values() for token in tokens_of(tree, {}))
+        undone.subtract(token for tree in wrong.trees.values() for token in tokens_of(tree, {}))
     return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
 
 
 def change_of(edit, known):
     """The tokens that an Edit adds, and takes away, {token: how many more}. known: see `tokens_of`"""
-    change, parts = Counter(), (edit, *edit.also)
-    change.update(tokens_of(*(part.new for part in parts), known=known))
-    change.subtract(tokens_of(*(part.node for part in parts), known=known))
+    change = Counter()
+    for part in (edit, *edit.also):
+        change.update(tokens_of(part.new, known))
+        change.subtract(tokens_of(part.node, known))
     return change
 
 
-def tokens_of(*trees, known=None):
-    """{token: how often} of some trees; known: {node: that of a tree} of those counted before, most parts of an edit"""
-    known, tokens = {} if known is None else known, Counter()
-    for tree in trees:
-        if tree not in known:
-            known[tree] = tokens_of(*ast.iter_child_nodes(tree), known=known)
-            known[tree].update(_token(tree))
-        tokens.update(known[tree])
-    return tokens
+def tokens_of(tree, known):
+    """The tokens of a tree. known: {node: those of a tree} of the trees read before, which are most parts of an edit"""
+    if tree not in known:
+        parts = (tokens_of(child, known) for child in ast.iter_child_nodes(tree))
+        known[tree] = [*_token(tree), *chain.from_iterable(parts)]
+    return known[tree]
 
 
 def _token(node):

@@ -154,7 +154,7 @@ def _makes_up(edit, sides):
 def _mended(sides, cells, suspects, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
     places, trials, family = {}, cells.trials, sides.family
-    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
+    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and cells.is_like(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
         expected = {n: cells.run(others, n)[0] for n in numbers if cells.compatible(others)}
@@ -190,7 +190,8 @@ class _Edits:
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
-        answer, steps = family.compiled()
+        has_loops = any(isinstance(n, ast.For | ast.While) for tree in family.trees.values() for n in ast.walk(tree))
+        answer, steps = family.compiled() if has_loops else (None, None)
         most = 0
         for number in self.numbers if answer is not None else ():
             self._finding(answer, steps, number)
