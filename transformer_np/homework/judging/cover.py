@@ -155,12 +155,16 @@ class Cells:
         pairs = [(draw.actual[draw.wrong], draw.expected[draw.wrong]) for draw in draws]
         return not draws or any(np.any(own[np.isfinite(own) | ~np.isfinite(right)]) for own, right in pairs)
 
-    def described(self, cell):
-        """The description that explains every number of a wrong cell, or None; none of what many mistakes make."""
+    def exactly(self, cell):
+        """The description that explains every number of a wrong cell, or None."""
         if cell not in self._described:
-            one = None if cell[0] == NOTHING else describe_exactly(self.draws(*cell))
-            self._described[cell] = None if one and one.name in CHANCE else one
+            self._described[cell] = None if cell[0] == NOTHING else describe_exactly(self.draws(*cell))
         return self._described[cell]
+
+    def described(self, cell):
+        """The same, but none of what many mistakes make."""
+        one = self.exactly(cell)
+        return None if one and one.name in CHANCE else one
 
     def draws(self, i, label):
         """The draws of a case in which result i is wrong."""
