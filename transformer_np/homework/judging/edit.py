@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 from .family import family_with
 from .words import WIDTH
@@ -50,34 +51,37 @@ _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
 class Tokens:
-    """Counts the tokens of trees, {token: how often}: operators, numbers, and the names that all authors have. A
-    variable that is written once counts as what it is; the names of others are their author's own.
+    """The tokens of the trees of a Family: operators, numbers, and the names that all authors have. A variable that is
+    written once is what it is made of, each token once; the names of others are their author's own.
 
-    trees: of the functions with all variables; shared: the names of parameters that all authors have
+    shared: the names of parameters that all authors have
     """
 
-    def __init__(self, trees, shared):
-        nodes = [node for tree in trees for node in ast.walk(tree)]
+    def __init__(self, family, shared):
+        self._trees = family.trees.values()
+        nodes = [node for tree in self._trees for node in ast.walk(tree)]
         stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         lines = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
-        self._own = ({*stored} | parameters(*trees)) - shared
+        self._own = ({*stored} | {n.arg for n in nodes if isinstance(n, ast.arg)}) - shared
         self._once = {n.targets[0].id: n.value for n in lines if stored[n.targets[0].id] == 1}
         self._known = {}
 
-    def of(self, *trees):
-        tokens = Counter()
-        for tree in trees:
-            if tree not in self._known:
-                self._known[tree] = Counter()  # of a variable that is made of itself
-                self._known[tree] = self.of(*ast.iter_child_nodes(tree)) + Counter(self._of_one(tree))
-            tokens.update(self._known[tree])
-        return tokens
+    def of_all(self):
+        return chain.from_iterable(map(self.of, self._trees))
+
+    def of(self, tree):
+        if tree not in self._known:
+            self._known[tree] = []  # of a variable that is made of itself
+            parts = map(self.of, ast.iter_child_nodes(tree))
+            self._known[tree] = [*self._of_one(tree), *chain.from_iterable(parts)]
+        return self._known[tree]
 
     def change_of(self, edit):
         """The tokens that an Edit adds, and takes away, {token: how many more}."""
-        parts = edit, *edit.also
-        change = self.of(*(part.new for part in parts))
-        change.subtract(self.of(*(part.node for part in parts)))
+        change = Counter()
+        for part in (edit, *edit.also):
+            change.update(self.of(part.new))
+            change.subtract(self.of(part.node))
         return change
 
     def _of_one(self, node):
@@ -90,11 +94,12 @@ class Tokens:
         if not isinstance(node, ast.Name) or node.id not in self._own:
             return [node.id] if isinstance(node, ast.Name) else []
         is_read = isinstance(node.ctx, ast.Load) and node.id in self._once
-        return self.of(self._once[node.id]) if is_read else []
+        return dict.fromkeys(self.of(self._once[node.id])) if is_read else []
 
 
-def parameters(*trees):
-    return {node.arg for tree in trees for node in ast.walk(tree) if isinstance(node, ast.arg)}
+def parameters(family):
+    """The names of the parameters of a Family's answer."""
+    return {node.arg for node in ast.walk(next(iter(family.trees.values()))) if isinstance(node, ast.arg)}
 
 
 def undone_by(trials, named):
@@ -103,11 +108,10 @@ def undone_by(trials, named):
     listed = listed if trials.compatible(listed) else []
     undone = Counter(trials.ignored[h.name].argument for h in named if h.name in trials.ignored)
     is_known = bool(listed or undone)
-    families = [family_with(trials.exercise, names) for names in ((), listed)]
-    if listed and None not in families:
-        right, wrong = (Tokens(trees, parameters(*trees[:1])).of(*trees) for trees in ([*f.trees.values()] for f in families))
-        undone.update(right)
-        undone.subtract(wrong)
+    right, wrong = (family_with(trials.exercise, names) for names in ((), listed))
+    if listed and right and wrong:
+        undone.update(Tokens(right, parameters(right)).of_all())
+        undone.subtract(Tokens(wrong, parameters(wrong)).of_all())
     return Counter({token: n for token, n in undone.items() if n}) if is_known else None
 
 

@@ -6,6 +6,7 @@ import linecache
 import sys
 import warnings
 from contextlib import contextmanager
+from functools import lru_cache
 from math import isqrt
 from types import CellType, CodeType, FunctionType
 
@@ -22,6 +23,7 @@ from .syntax import STEP
 
 MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+LOOK = 4  # steps from one look at what a loop has made to the next
 _GROWING = (list, str, tuple, dict)
 OF_A_NODE = 12  # the work of compiling an edited answer
 OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
@@ -59,7 +61,8 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        bare = _undecorated if of_student else lambda thing: thing  # the library's decorators stay
+        # the library's decorators stay, and its functions change nothing
+        bare, copied = (_undecorated, _copied) if of_student else (lambda thing: thing,) * 2
         self.answer, answer = answer, bare(answer)
         self.trees, self.lines, self.is_decorated = {}, [], answer is not self.answer
         self.most_steps = MOST_STEPS
@@ -68,7 +71,7 @@ class Family:
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else _copied(value)
+            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else copied(value)
             for name, value in function.__globals__.items()
         }
         linecache.checkcache(self.file)  # saved again since the last check
@@ -83,7 +86,7 @@ class Family:
         while left:
             name = left.pop(0)
             if name not in self.trees and (not self.trees or not of_student or name not in all_exercises()):
-                self.trees[name] = known[name]
+                self.trees[name] = _Unhinted().visit(known[name])
                 left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
         self._originals = {name: answer if name == first else own[name] for name in self.trees}
         self.is_decorated |= any(own[name] is not self.space[name] for name in self.trees if name != first)
@@ -135,13 +138,23 @@ class Family:
         return shown, before, rest
 
 
+@lru_cache(64)
+def family_of(answer):
+    """The Family of a right answer, the same at every call."""
+    return Family(answer, of_student=False)
+
+
 def family_with(exercise, names):
-    """The Family of an exercise's right answer with these listed mistakes made, or None if it cannot be made."""
+    """The Family of an exercise's right answer with these listed mistakes made, or None if it cannot be made. It is the
+    same at every call."""
     mistakes = exercise.mistakes
-    if not isinstance(mistakes, Mistakes):
-        return None
+    return _mistaken(mistakes, frozenset(names) & {*mistakes}) if isinstance(mistakes, Mistakes) else None
+
+
+@lru_cache(64)
+def _mistaken(mistakes, names):
     family = Family(mistakes.answer, of_student=False)
-    for code, text in mistakes.rewritten([name for name in names if name in mistakes]).items():
+    for code, text in mistakes.rewritten(names).items():
         tree = ast.parse(text).body[0]
         if tree.name not in family.trees:
             return None
@@ -166,7 +179,7 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0 or _is_large(sys._getframe(1).f_locals.values()):
+        if self.left < 0 or (self.left % LOOK == 0 and _is_large(sys._getframe(1).f_locals.values())):
             raise Endless
 
 
@@ -268,7 +281,7 @@ def _definitions(text, file):
     except (SyntaxError, ValueError, RecursionError):
         return {}
     nodes = [node for _, node, _ in bindings(body, in_notebook=True)]
-    return {_bound_name(node): _Unhinted().visit(node) for node in nodes if _bound_name(node)}
+    return {_bound_name(node): node for node in nodes if _bound_name(node)}
 
 
 class _Unhinted(ast.NodeTransformer):

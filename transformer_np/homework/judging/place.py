@@ -143,7 +143,8 @@ def _place_in(trials, family, found, wanted):
             return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
     is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
-    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(sides, cells, suspects, named))
+    mended = () if is_told else _mended(sides, cells, suspects, named)
+    return Pointed(suspects=tuple(shown) if len(mended) < len(named) else (), mended=mended)
 
 
 def _makes_up(edit, sides):
@@ -156,7 +157,7 @@ def _makes_up(edit, sides):
 def _mended(sides, cells, suspects, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
     places, trials, family = {}, cells.trials, sides.family
-    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
+    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and cells.is_like(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
         expected = {n: cells.run(others, n)[0] for n in numbers if cells.compatible(others)}
@@ -192,7 +193,8 @@ class _Edits:
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
-        answer, steps = family.compiled()
+        has_loops = any(isinstance(n, ast.For | ast.While) for tree in family.trees.values() for n in ast.walk(tree))
+        answer, steps = family.compiled() if has_loops else (None, None)
         most = 0
         for number in self.numbers if answer is not None else ():
             self._finding(answer, steps, number)
@@ -218,8 +220,7 @@ class _Edits:
         lines = {int(part) for part in re.findall(r", line (\d+)", crash.trace)} if crash else ()
         last = self._last
         reference = family_with(self.trials.exercise, ())
-        shared = parameters(next(iter(reference.trees.values()))) if reference else set()
-        tokens = Tokens(self.family.trees.values(), shared)
+        tokens = Tokens(self.family, parameters(reference) if reference else set())
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)

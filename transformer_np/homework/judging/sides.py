@@ -7,7 +7,7 @@ from operator import itemgetter
 import numpy as np
 
 from .attempt import arrays_of, work_of
-from .family import Family
+from .family import family_of
 from .syntax import name_of
 from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
 
@@ -26,7 +26,7 @@ class Sides:
         self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
         self.own = Traced(trials, family, MOST_VALUES)
         right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
-        families = [Family(answer, of_student=False) for answer in right]
+        families = map(family_of, right)
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
         for name in ("run", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):  # once for each case

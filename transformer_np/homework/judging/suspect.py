@@ -14,7 +14,7 @@ from .compare import NEARLY_ALL, close
 from .family import family_with
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept
+from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept, key
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
@@ -80,7 +80,7 @@ class _Replaced:
     """with_late: whether what reads wrong values is a place too"""
 
     def __init__(self, sides, with_late):
-        self.sides, self.found, self.with_late = sides, sides.found, with_late
+        self.sides, self.found, self.with_late, self._results = sides, sides.found, with_late, {}
         self.left = sides.trials.most(sides.work)  # values that are put in place of others
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: sides.trials.most(sides.work * (1 + len(sides.right)))]
@@ -182,7 +182,10 @@ class _Replaced:
         right stay so."""
         self.left -= 1
         self.sides.trials.left -= self.sides.work
-        results, finding = self.sides.own.results(number, node, map(kept, values)), self.found[number]
+        run, finding = (number, node, key(values)), self.found[number]
+        if run not in self._results:  # as for another result
+            self._results[run] = self.sides.own.results(number, node, map(kept, values))
+        results = self._results[run]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
         wanted = {i, *range(len(finding.expected))} - (wrong - {i}) if i is not None else range(len(finding.expected))
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
