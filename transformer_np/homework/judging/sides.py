@@ -85,8 +85,8 @@ class Sides:
         return calls[0] if len(calls) == 1 and (function, name) not in self.stores else None
 
     def calls_own(self, node, number):
-        """Whether a node calls a method or an inner function of the student's with a wrong value, or hands a function on:
-        the mistake may be in there."""
+        """Whether a node calls a method or an inner function of the student's, or hands on any function of theirs, with
+        a wrong value: the mistake may be in there."""
         functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees}]
