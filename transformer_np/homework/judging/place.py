@@ -335,7 +335,7 @@ class _Edits:
 
 
 def _lines_around(family, suspects):
-    """({the lines of suspects, and of the calls of helpers that they are in}, the last line that may run before them)"""
+    """({lines of suspects, and of the calls of helpers that they are in}, the last line that may run before them)"""
     lines, last = {line for suspect in suspects for line in suspect.marks}, 0
     calls = [node for tree in family.trees.values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     left = [suspect.node for suspect in suspects]
