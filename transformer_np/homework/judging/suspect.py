@@ -280,7 +280,7 @@ class _ByValue:
         names = {name for (_, name), some in self.sides.stores.items() if lines & {*some}}
         read = {value for name in names for value in self.sides.read_from(name)} - {s.value for s in lines}
         read &= self.own.keys()
-        return bool(read) and self.fine.issuperset(read)
+        return bool(read) and self.sides.fine_in(self.number, self.shape).issuperset(read)
 
     def _unknown(self, place, step):
         """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
