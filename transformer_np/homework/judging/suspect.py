@@ -181,10 +181,10 @@ class _Replaced:
     def _is_right_with(self, node, values, i, number):
         """Whether a result, or every one if it is None, is right with other values of a node, and the others that are
         right stay so."""
-        self.left -= 1
-        self.sides.trials.left -= self.sides.work
         run, finding = (number, node, key(values)), self.found[number]
         if run not in self._results:  # as for another result
+            self.left -= 1
+            self.sides.trials.left -= self.sides.work
             self._results[run] = self.sides.own.results(number, node, map(kept, values))
         results = self._results[run]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
