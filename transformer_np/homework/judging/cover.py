@@ -104,26 +104,24 @@ class Cells:
             self._changed[key] = {*changed}
         return self._changed[key]
 
-    def refuted_by_right(self, one, beside=()):
-        """Whether a hypothesis changes a result that the answer has right, or is refuted and speaks of every call."""
-        return self.refuted(one, beside, by_wrong=self.claims_all_calls(one))
-
     def refuted(self, one, beside=(), by_wrong=True):
         """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold.
 
-        by_wrong: whether a result that is wrong otherwise counts
+        by_wrong: whether a result that is wrong otherwise counts; it does if the hypothesis speaks of every call
         """
+        is_of_all = one.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(one.text))
         for number, finding in enumerate(self.found):
             if finding.results is None or finding.case.raises:
                 continue
             for i in self.changed((one,), number):
-                if (i, finding.case.label) in self.following:
+                is_wrong, is_extended = i in finding.wrong, finding.case.extended
+                # of another branch, in which more may be missing than this mistake, or less
+                is_other = is_extended and (is_wrong or not self.first_failed.case.extended)
+                if not is_of_all and (is_other or (is_wrong and not by_wrong)):
                     continue
-                if finding.results[i].shape != finding.expected[i].shape or (i in finding.wrong and not by_wrong):
-                    continue  # of another mistake, which hides this one
-                is_other_branch = finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended)
-                if is_other_branch and not self.claims_all_calls(one):
-                    continue  # in which more may be missing than this mistake, or less
+                is_hidden = finding.results[i].shape != finding.expected[i].shape  # by another mistake
+                if is_hidden or (i, finding.case.label) in self.following:
+                    continue
                 if not any(self.agrees((one, *some), i, number) for some in [(), *subsets(beside)]):
                     return True
         return False
@@ -132,9 +130,6 @@ class Cells:
         """Whether a program gives all results of a case as the answer does."""
         return all(self.agrees(some, i, number) for i in range(len(self.found[number].expected)))
 
-    def claims_all_calls(self, one):
-        return one.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(one.text))
-
     def independent(self, picked):
         """The cells of wrong gradients that these hypotheses leave right, although they explain the forward pass."""
         if not picked or not self.compatible(picked):
@@ -142,10 +137,6 @@ class Cells:
         explained = self.explained(picked)
         cells = {(i, label) for i, label in self.following if explained >= {(j, label) for j in self.astray[label]}}
         return {(i, label) for i, label in cells if not any(i in self.changed(picked, n) for n in self.labels[label])}
-
-    def first_label_of(self, i):
-        """The label of the first case in which a result is wrong."""
-        return next(label for label in self.labels if (i, label) in self.wrong)
 
     def tells_something(self, cell):
         """Whether a wrong cell has other numbers than the 0, NaN and infinity that many mistakes make by chance."""
@@ -211,21 +202,22 @@ class Cover:
             h for h in cells.mistakes if first.results is None or cells.changed((h,), number) <= {*first.wrong}
         ]
         self.is_one = is_alone or (bool(place) and place.count == 1)
-        self.picked = self._consistent(cells.refuted)
+        self.picked = self._consistent()
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
-            picked = self._consistent(cells.refuted_by_right)
+            picked = self._consistent(by_wrong=False)
             explained = {cell for cell in cells.explained(picked) if cell[0] != NOTHING}  # a crash alone proves little
             failing = {label for _, label in cells.wrong}
             is_much = cells.first <= explained or 2 * len({label for _, label in explained}) >= len(failing)
             self.picked = picked if is_much else []
         self.explained = cells.explained(self.picked)
 
-    def _consistent(self, is_refuted):
+    def _consistent(self, by_wrong=True):
         """The chosen hypotheses, of which none is refuted."""
         struck_out = set()
         while True:
             picked = self._chosen([h for h in self._possible if h not in struck_out])
-            refuted = {h for h in picked if is_refuted(h, [other for other in picked if other is not h])}
+            others = {h: [other for other in picked if other is not h] for h in picked}
+            refuted = {h for h in picked if self.cells.refuted(h, others[h], by_wrong)}
             if not refuted:
                 return picked
             struck_out |= refuted
@@ -283,7 +275,8 @@ class Cover:
         """Those of some wrong cells that no mistake has by chance, and the first of each result if nothing crashes
         before."""
         cells = self.cells
-        firsts = {(i, cells.first_label_of(i)) for i, _ in left} if cells.first_failed.results is not None else set()
+        has_results = cells.first_failed.results is not None
+        firsts = {next((i, x) for x in cells.labels if (i, x) in cells.wrong) for i, _ in left if has_results}
         return {cell for cell in left if cell in firsts or cells.tells_something(cell)}
 
     def _gain(self, picked, h, cells):

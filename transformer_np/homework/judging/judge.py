@@ -194,10 +194,7 @@ def lines_to_show(trials, pointed, rules, explanation):
         what = "the rest" if trials.unread else "the results" if rules and explanation.names else "it"
         shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
     elif pointed.mended:
-        known = {line for part in pointed.mended for line in part.marks}
-        others = [h for h in pointed.suspects if not known & {*h.marks}]  # of a mistake that no edit undoes
-        parts = sorted([*pointed.mended, *others], key=lambda part: part.line)
-        first, shown = pointed.mended[0].line, [_look(part.marks) for part in parts]
+        first, shown = pointed.mended[0].line, [_look(part.marks) for part in pointed.mended]
     else:
         first = pointed.suspects[0].line if pointed.suspects else at
         suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself

@@ -143,8 +143,7 @@ def _place_in(trials, family, found, wanted):
             return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
     is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
-    mended = () if is_told else _mended(sides, cells, suspects, named)
-    return Pointed(suspects=tuple(shown) if len(mended) < len(named) else (), mended=mended)
+    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(sides, cells, suspects, named))
 
 
 def _makes_up(edit, sides):

@@ -69,7 +69,8 @@ def to_show(sides, suspects, named):
 
 def _sole(sides):
     """[[the only statement of the answer]], if it has one only."""
-    body = [s for s in getattr(next(iter(sides.family.trees.values())), "body", ()) if not _is_text(s)]
+    body = getattr(next(iter(sides.family.trees.values())), "body", ())
+    body = [s for s in body if not isinstance(getattr(s, "value", None), ast.Constant)]  # a docstring
     return [body] if len(body) == 1 and isinstance(body[0], ast.Return) else []
 
 
@@ -180,10 +181,10 @@ class _Replaced:
     def _is_right_with(self, node, values, i, number):
         """Whether a result, or every one if it is None, is right with other values of a node, and the others that are
         right stay so."""
-        self.left -= 1
-        self.sides.trials.left -= self.sides.work
         run, finding = (number, node, key(values)), self.found[number]
         if run not in self._results:  # as for another result
+            self.left -= 1
+            self.sides.trials.left -= self.sides.work
             self._results[run] = self.sides.own.results(number, node, map(kept, values))
         results = self._results[run]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
@@ -363,10 +364,6 @@ def _new_array(sides, number):
     values = [own[s.value][0] for s in makers if s.value in own]
     is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
     return makers if finding.outcome == "wrong shape" and is_wrong else []
-
-
-def _is_text(statement):
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _tells(node, value):
