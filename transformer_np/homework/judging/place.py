@@ -236,9 +236,8 @@ class _Edits:
         change = tokens.change_of(edit)
         if not self.undone:  # only the order changes
             return -1 if not any(change.values()) else 0
-        pairs = [(n, self.undone[token]) for token, n in change.items()]
-        nearer = sum(min(abs(n), abs(wanted)) for n, wanted in pairs if n * wanted > 0)
-        return min(0, (sum(abs(n) for n, _ in pairs) - nearer) / 2 - nearer)
+        left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
+        return min(0, left - sum(map(abs, self.undone.values())))
 
     def _is_tried(self, edit):
         """Whether a condition that an edit changes is true in some places and false in others of the cases that are
