@@ -97,6 +97,13 @@ def usual_signals():
     assert after == usual
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of the test's own, from which its commands are typed."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def corpus():
     """The built-in English–Portuguese pairs, made once."""
@@ -107,6 +114,21 @@ def corpus():
 def few_pairs(corpus, monkeypatch):
     """The built-in translator learns from one pair in 40."""
     monkeypatch.setattr("transformer_np.data.english_portuguese", lambda: list(corpus[::40]))
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """(name of the function, arguments, options) of every call into plots."""
+    from transformer_np import plots
+
+    calls, pictures = [], "wavelengths softmax_saturation architecture gradient_flow decoding_steps sampling head_view"
+
+    def watch(name, real):
+        monkeypatch.setattr(plots, name, lambda *a, **k: calls.append((name, a, k)) or real(*a, **k))
+
+    for name in [*pictures.split(), "attention", "contributions"]:
+        watch(name, getattr(plots, name))
+    return calls
 
 
 VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}

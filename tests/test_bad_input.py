@@ -68,8 +68,32 @@ FUNCTIONS = [
     (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [1.0, 1.0], ignore_index=1)),
     *(
         (TypeError, f"{name} must be whole numbers", lambda call=call, ids=ids: call(ids))
-        for name, call in (("ids", lambda ids: padding_mask(ids, 0)), ("sequences", pad_batch))
-        for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]])
+        for name, call in (
+            ("ids", lambda ids: padding_mask(ids, 0)), ("sequences", pad_batch),
+            ("ids", lambda ids: data.mask_tokens(ids, 9, 0)),
+            ("ids", lambda ids: data.corrupt_spans(ids[0], [20, 21], 0)),
+            ("ids", lambda ids: data.SpanBatches(ids[0] * 9, [20, 21, 22], 6, 2)),
+        )
+        for ids in ([[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]], [[1j, 2j]])
+    ),
+    *(
+        (error, message, lambda make=make, ids=ids: make(ids))
+        for make in (
+            lambda ids: data.TextBatches(ids, 2, 1), lambda ids: data.TextStreams(ids, 2, 1),
+            lambda ids: data.SkipGrams(ids, 9),
+        )
+        for error, message, ids in (
+            (ValueError, r"ids must have the one axis \(length,\)", a(8, 2, dtype=int)),
+            (TypeError, "ids must be whole numbers", a(8)),
+        )
+    ),
+    *(
+        (TypeError, "ignore_index must be a whole number", lambda call=call, bad=bad: call(bad))
+        for call in (
+            lambda bad: F.cross_entropy(a(2, 3), [0, 1], ignore_index=bad),
+            lambda bad: training.NextToken(Linear(2, 3), ignore_index=bad),
+        )
+        for bad in ("0", 0.0, float("nan"), True)
     ),
     # Booleans
     *(
@@ -98,13 +122,16 @@ MASKS = [
     (TypeError, r"mask must be a Boolean array .* or a float array .*, got int64", a(3, 5, dtype=int)),
     (TypeError, "mask must be a Boolean array .*, got list", [[True] * 5] * 3),
     (TypeError, "mask must be a Boolean array .*, got bool", True),
+    (ValueError, r"mask\[1\] of shape \(3,\) does not broadcast", (a(3, 5, dtype=bool), a(3, dtype=bool))),
+    (TypeError, r"mask\[0\] must be a Boolean array .* got int64", (a(3, 5, dtype=int), a(3, 5, dtype=bool))),
     (TypeError, "mask must be a Boolean array .*, got MaskedArray", np.ma.masked_array(a(3, 5, dtype=bool))),
 ]
 
 
 @pytest.mark.parametrize(("error", "message", "mask"), MASKS)
-def test_masks_of_attention(error, message, mask):
-    refused(error, message, lambda: F.scaled_dot_product_attention(a(2, 3, 4), a(2, 5, 4), a(2, 5, 6), mask))
+@pytest.mark.parametrize("attention", [F.scaled_dot_product_attention, F.tiled_attention])
+def test_masks_of_attention(error, message, mask, attention):
+    refused(error, message, lambda: attention(a(2, 3, 4), a(2, 5, 4), a(2, 5, 6), mask))
 
 
 def test_making_masks():
@@ -123,6 +150,9 @@ LAYERS = [
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
+    (ValueError, "num_heads must divide d_model", lambda: layers.RelativeMultiHeadAttention(10, 3)),
+    (ValueError, "memory must have shape .* B = 2", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X[:1])),
+    (ValueError, "memory is float64", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X.astype(float))),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
         for make in (lambda: layers.PositionalEncoding(8, 4), lambda: layers.LearnedPositionalEmbedding(4, 8))

@@ -225,15 +225,6 @@ def test_beam_search(speaker, seed, beam_size):
     assert beam_search(model, SRC, beam_size, 5, 0.6) == [hypotheses[0].ids for hypotheses in found]
 
 
-def test_the_padding_token_is_a_token_like_others_to_the_search(speaker):
-    """Nothing stops a model from saying it; then the next step does not see it."""
-    model = speaker(0)
-    model.output.b.data[PAD] = 3
-    outputs = greedy_decode(model, SRC, 6)
-    assert any(PAD in ids[:-1] for ids in outputs)
-    assert outputs == [plain_greedy(model, src, 6)[0] for src in SRC]
-
-
 # --- what decoding leaves behind -------------------------------------------------------------------------------------
 
 

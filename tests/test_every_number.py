@@ -250,24 +250,3 @@ def test_the_signatures_have_been_read():
     known |= {"WordTokenizer.train": "min_count", "check_gradients": "tolerance", "GPTConfig": "tie_embeddings"}
     assert known.items() <= ARGUMENTS.keys()
     assert len(ARGUMENTS) > 100
-
-
-@pytest.mark.parametrize("ids", [[[1.0, 5.0]], [[True, True]], [[1j]], [["a"]], [[None]]])
-def test_ids_to_corrupt_are_whole_numbers(ids):
-    for call in (
-        lambda: data.mask_tokens(ids, 9, 0),
-        lambda: data.corrupt_spans(ids[0], [20, 21], 0),
-        lambda: data.SpanBatches(ids[0] * 9, [20, 21, 22], 6, 2),
-    ):
-        with pytest.raises(TypeError, match="ids must be whole numbers"):
-            call()
-
-
-@pytest.mark.parametrize("bad", ["0", 0.0, float("nan"), True])
-def test_an_ignored_index_is_a_whole_number(bad):
-    for call in (
-        lambda: functional.cross_entropy(X, np.array([0, 1]), ignore_index=bad),
-        lambda: training.NextToken(MODEL, ignore_index=bad),
-    ):
-        with pytest.raises(TypeError, match="ignore_index must be a whole number"):
-            call()

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import re
 import time
 import warnings
 from pathlib import Path
@@ -48,6 +49,18 @@ def test_every_notebook_has_its_text_and_a_number_of_its_own():
 @each
 def test_a_notebook_is_that_of_its_text(text):
     assert build.source_differences(_committed(text), build.read_text(text)) == []
+
+
+BOUND = r"at (least|most)\s+{{([^{}]*)}}|{{([^{}]*)}}[\w\s%]{0,20}\bor (more|fewer)\b"
+
+
+@each
+def test_a_bound_of_stored_results_is_rounded_outwards(text):
+    """0.998 is not "at least 1.00"."""
+    for found in re.finditer(BOUND, text.read_text(encoding="utf-8")):
+        side, one, other, way = found.groups()
+        field, rounded = one or other, "floor" if (side or way) in ("least", "more") else "ceil"
+        assert "run in stored" not in field or f"np.{rounded}(" in field, f"{field} is not rounded with np.{rounded}"
 
 
 @each

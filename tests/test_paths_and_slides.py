@@ -73,10 +73,9 @@ def test_a_path_fits_its_time_and_follows_the_lecture(name):
 @pytest.mark.notebooks
 @pytest.mark.release
 @pytest.mark.parametrize("name", PATHS)
-def test_every_cell_of_a_path_runs(name, tmp_path, monkeypatch):
+def test_every_cell_of_a_path_runs(name, here, monkeypatch):
     matplotlib = pytest.importorskip("matplotlib")
     pytest.importorskip("ipywidgets")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("IPython.display.display", print)
     monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     monkeypatch.setattr("ipywidgets.interact", lambda *given, **widgets: None)
@@ -90,15 +89,14 @@ def test_every_cell_of_a_path_runs(name, tmp_path, monkeypatch):
                     matplotlib.pyplot.close("all")
 
 
-def test_the_folder_of_a_path(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_folder_of_a_path(capsys, here):
     code, out, _ = call(capsys, "start", "work", "--path", "lecture")
     parts = parts_of("lecture")
     assert code == 0 and all(f"{round(part.minutes)} min  {part.file}: " in out for part in parts)
-    names = {path.name for path in (tmp_path / "work").iterdir()}
+    names = {path.name for path in (here / "work").iterdir()}
     assert names == {part.file for part in parts} | {"homework.py", "progress.json"}
     for part in parts:
-        cells = json.loads((tmp_path / "work" / part.file).read_text(encoding="utf-8"))["cells"]
+        cells = json.loads((here / "work" / part.file).read_text(encoding="utf-8"))["cells"]
         shown = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
         assert all(f"## {heading}\n" in shown + "\n" for heading, _ in part.times)
         assert ".ipynb)" not in shown and "{{" not in shown

@@ -204,13 +204,12 @@ def test_git_ignores_what_commands_write():
 
 
 @pytest.mark.long
-def test_the_python_of_the_first_steps(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_python_of_the_first_steps(here, capsys):
     train, check = fences("README.md", "python")
     names = {}
     exec(train, names)
     assert names["loss"] < 0.05 and "[[8, 7, 6, 5, 4, 3]]" in capsys.readouterr().out
-    assert (tmp_path / "backwards.png").stat().st_size > 1000
+    assert (here / "backwards.png").stat().st_size > 1000
     exec(check, names)
     assert "right" in capsys.readouterr().out
 
@@ -265,9 +264,8 @@ def test_the_error_that_is_caught(capsys):
     assert capsys.readouterr().out.strip() == re.findall(r"# (.*)", block)[0]
 
 
-def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
+def test_the_exercise_that_is_written(here, capsys):
     page = "docs/write-an-exercise.md"
-    monkeypatch.chdir(tmp_path)
     new, *_ = [words[1:] for where, words in COMMANDS if where == page]
     assert cli.main(new) == 0
     exercise, used = fences(page, "python")
@@ -302,9 +300,8 @@ def test_the_ways_to_look_inside(capsys):
     assert "Linear: x was changed in place" in capsys.readouterr().out
 
 
-def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
+def test_a_pretrained_model_writes(here, capsys):
     tokenizers = pytest.importorskip("tokenizers")
-    monkeypatch.chdir(tmp_path)
     text = "The lecture begins with attention"
     words = tokenizers.models.WordLevel({word: i for i, word in enumerate(text.split())}, unk_token="The")
     tokenizer = tokenizers.Tokenizer(words)
@@ -315,7 +312,7 @@ def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
     exec(writes, {})
     assert len(capsys.readouterr().out.split()) == 24
     assert GPT.from_pretrained("my-gpt2").config.vocab_size == 5
-    (tmp_path / "play.txt").write_text(f"{text} " * 60)
+    (here / "play.txt").write_text(f"{text} " * 60)
     play = {"text": "play.txt", "pretrained": "gpt2", "lora": 2, "steps": 2, "block_size": 16}
     GPTTask().train(GPTOptions(**play), "runs/play", progress=False)
     merging = [words[1:] for page, words in COMMANDS if page == "docs/pretrained.md" and words[1] == "merge"]
@@ -330,9 +327,8 @@ def test_sentences_are_compared(capsys):
     assert fences("docs/pretrained.md", "") == [capsys.readouterr().out]
 
 
-def test_a_translator_in_pytorch(tmp_path, monkeypatch):
+def test_a_translator_in_pytorch(here):
     torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
     train("runs/translate-1")
     names = {}
     for block in fences("docs/pytorch.md", "python"):

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,10 +17,10 @@ import pytest
 from shared import A_STEP_IS_DONE, fails, flags_of, made, stderr_until
 
 from transformer_np import cli, models
-from transformer_np.data import read_text, read_vectors, write_vectors
+from transformer_np.data import read_text, read_vectors
 from transformer_np.decoding import beam_search, generate, greedy_decode, sampling_distribution
 from transformer_np.layers import Embedding
-from transformer_np.models import GPT, T5, BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig
+from transformer_np.models import GPT, BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig
 from transformer_np.models.base import fitting
 from transformer_np.module import Parameter
 from transformer_np.pretrained import load_pretrained
@@ -353,43 +352,6 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
     assert not os.path.isfile("/dev/null")
 
 
-# --- word vectors ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("D", [1, 2, 3, 4])
-def test_word_vectors_of_few_dimensions_and_rare_blanks(tmp_path, D, binary):
-    """Words of real files have blanks that are no spaces; a float32 may consist of printable bytes."""
-    words = ["a\u00a0b", "c\u2003d", "e", *(f"w{i}" for i in range(9))]
-    vectors = np.random.default_rng(D).normal(size=(12, D)).astype(np.float32)
-    vectors[0, 0] = np.frombuffer(b"1.25", "<f4")[0]
-    write_vectors(tmp_path / "v", words, vectors, binary)
-    found, values = read_vectors(tmp_path / "v")
-    assert found == words and np.array_equal(values, vectors)
-    if not binary:
-        (tmp_path / "v").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "v").read_bytes())  # a byte order mark
-        assert read_vectors(tmp_path / "v")[0] == words
-
-
-# --- T5 as it is written today ---------------------------------------------------------------------------------------
-
-
-def test_t5_without_a_head_that_is_not_scaled(tmp_path):
-    model = T5(T5Config(11, 8, 2, 4, 1, 1, 6)).eval()
-    model.save_pretrained(tmp_path)
-    settings = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    assert "scale_decoder_outputs" not in settings
-    settings |= {"scale_decoder_outputs": False, "tie_word_embeddings": True}
-    settings |= {"eos_token_id": [1, 2], "n_positions": None}
-    (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    found = T5.from_pretrained(tmp_path)
-    assert found.config == replace(model.config, scale_output=False)
-    src, tgt_in = np.array([[3, 4, 5]]), np.array([[0, 6]])
-    np.testing.assert_allclose(found(src, tgt_in), model(src, tgt_in) * 8**0.5, rtol=1e-5)
-    found.save_pretrained(tmp_path / "again")
-    assert T5.from_pretrained(tmp_path / "again").config == found.config
-
-
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
@@ -570,8 +532,7 @@ def shell(command, **options):
         pytest.param("neighbours --vectors /dev/zero a", "is a device or a pipe", marks=posix),
     ],
 )
-def test_an_error_is_short(tmp_path, monkeypatch, capsys, command, message):
-    monkeypatch.chdir(tmp_path)
+def test_an_error_is_short(here, capsys, command, message):
     assert message in fails(capsys, *shlex.split(command))
 
 

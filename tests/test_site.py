@@ -1,5 +1,7 @@
-"""The site's pages and docstrings, as docs/conf.py prepares them. `.ci/run` builds the site and checks its links."""
+"""The site's pages and docstrings, as docs/conf.py prepares them, and the text for the package index. `.ci/run` builds
+the site and checks its links."""
 
+import ast
 import doctest
 import importlib
 import importlib.util
@@ -7,6 +9,7 @@ import inspect
 import pkgutil
 import re
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -151,3 +154,99 @@ def test_a_docstring_with_markup_is_text(conf):
         r"- ``size``: the number of rows; ``None``\  is all", "- ``many, more``: others", "", ".. code-block:: text",
         "   :class: written", "", "   size: one item", "   and one line that is none",
     ]  # fmt: skip
+
+
+# --- what the package index gets: the text, its links, the version ----------------------------------------------------
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOST = "https://host.example/owner/name"
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    pytest.importorskip("hatchling")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module("hatch_build")
+
+
+def test_every_link_and_picture_leads_into_the_repository(hook):
+    text = hook.for_the_index(README, HOST)
+    shown, here = (re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", page) for page in (text, README))
+    assert len(shown) == len(here) > 30
+    for (picture, address), (_, path) in zip(shown, here, strict=True):
+        assert address == f"{HOST}/{'raw' if picture else 'blob'}/main/{path}"
+
+
+def test_without_a_repository_there_are_no_dead_links(hook):
+    text = hook.for_the_index(README, "")
+    assert not re.search(r"\]\((?!https?:)", text) and "## Gallery" not in text
+    assert "transformer-np lecture" in text and "In the benchmarks, a training step" in text
+    headings = re.findall(r"^## .*$", README, re.MULTILINE)
+    assert [heading for heading in headings if heading != "## Gallery"] == re.findall(r"^## .*$", text, re.MULTILINE)
+
+
+def test_the_hook_fills_in_the_text_and_the_addresses(hook):
+    for repository in ("", HOST):
+        metadata = {}
+        hook.CustomMetadataHook(str(ROOT), {"repository": repository}).update(metadata)
+        assert metadata["readme"]["text"] == hook.for_the_index(README, repository)
+        assert metadata.get("urls", {}).get("Source", "") == repository
+
+
+def test_the_version_is_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["hatch"]["version"]["path"] == "transformer_np/__init__.py"
+    assert f"\nversion: {transformer_np.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {transformer_np.__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+# --- the page that shows the plain Transformer as a reading -----------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "one-sitting.md").read_text(encoding="utf-8")
+MOST_LINES = 1500
+STOPS = re.findall(r"^```\{literalinclude\} (\S+)\n:language: python\n(?::pyobject: (\S+)\n)?```$", PAGE, re.MULTILINE)
+
+
+def shown(file, name):
+    """The source of a file, or of one definition in it, as the page includes it."""
+    text = (ROOT / "docs" / file).resolve().read_text(encoding="utf-8")
+    node = ast.parse(text)
+    for part in name.split(".") if name else ():
+        (node,) = (n for n in node.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == part)
+    if not name:
+        return text
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def test_the_whole_of_it_fits_into_one_sitting():
+    assert len(STOPS) == PAGE.count("```{literalinclude}") > 25
+    assert sum(len(shown(*stop).splitlines()) for stop in STOPS) <= MOST_LINES
+
+
+def test_it_is_the_lecture_and_nothing_else():
+    """Every function that the shown layers call is one of the lecture's, which the page shows."""
+    code = "\n".join(shown(*stop) for stop in STOPS)
+    called = set(re.findall(r"\bF\.(\w+)", code))
+    assert called and all(getattr(F, name).__module__ == F.core.__name__ for name in called)
+
+
+@pytest.mark.parametrize(
+    "section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:], ids=lambda text: text.split("\n")[0]
+)
+def test_every_stop_has_a_sentence_and_its_formula(section):
+    if section.startswith(("Masks", "What a layer is")):
+        return
+    assert section.count("$$") == 2 and re.search(r"\.\n\n\$\$", section)
+
+
+def test_the_reading_order():
+    """What a shown layer is made of has been shown before it."""
+    names = [name.split(".")[0] for _, name in STOPS if name]
+    for later, *earlier in (
+        ("AddNorm", "LayerNorm", "Dropout"),
+        ("EncoderBlock", "MultiHeadAttention", "FeedForward", "AddNorm"),
+        ("Transformer", "EncoderBlock", "DecoderBlock", "Linear", "Embedding", "InputEmbedding", "PositionalEncoding"),
+        ("Trainer", "Objective", "Optimizer", "Adam"),
+    ):
+        assert all(names.index(name) < names.index(later) for name in earlier)

@@ -77,6 +77,7 @@ def test_an_interrupt_in_a_layer_leaves_no_half_forward():
         model(OTHER, TGT)
     with pytest.raises(RuntimeError, match=NO_FORWARD):
         model.backward(logits)
+    np.testing.assert_array_equal(model(SRC, TGT), logits)  # nothing is replaced any more
 
 
 def test_a_new_memory_needs_a_new_decode():

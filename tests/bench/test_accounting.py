@@ -47,10 +47,10 @@ def test_measuring_leaves_no_trace():
     model = made(CONFIGS["gpt"])
     for parameter in model.parameters():
         parameter.grad = 1.0
-    before = model.state_dict()
+    before, arrays = model.state_dict(), [parameter.data for parameter in model.parameters()]
     measure(model, 7)
     assert all((p.grad == 1).all() and np.array_equal(p.data, before[n]) for n, p in model.named_parameters())
-    assert type(model.embedding.table.data) is np.ndarray
+    assert all(parameter.data is array for parameter, array in zip(model.parameters(), arrays, strict=True))
 
 
 def test_only_the_scores_grow_with_the_square():
@@ -67,6 +67,12 @@ def test_only_the_scores_grow_with_the_square():
 def test_another_model_is_refused():
     with pytest.raises(TypeError, match="Word2Vec has layers that are not counted"):
         parts(made(Word2VecConfig(9, 8)), 4)
+
+
+def test_numbers_have_three_digits_and_no_exponent():
+    """Near the next unit, too: 1010 KiB."""
+    model = made(GPTConfig(31, max_len=256, d_model=24, num_heads=3, num_layers=1))
+    assert not [length for length in range(1, 257) if "e+" in table(model, length)]
 
 
 def check_shown(out):

@@ -108,14 +108,6 @@ def test_flops_of_a_gpt_step():
     assert recorded_flops("gpt") == layers * block + linear_flops(B * T, (D, V))
 
 
-def test_flops_of_an_encoder_decoder_step():
-    B, S, D, d_ff, V, layers = 32, 16, 64, 256, 32, 2
-    attention = linear_flops(B * S, *[(D, D)] * 4) + attention_flops(B, S, S, D)
-    feed_forward = linear_flops(B * S, (D, d_ff), (d_ff, D))
-    expected = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
-    assert recorded_flops("small") == expected + linear_flops(B * S, (D, V))
-
-
 @pytest.mark.long
 def test_flops_of_a_step_with_memory():
     """Keys and values of segment and memory, the distances once for the batch, two kinds of scores."""
@@ -125,14 +117,6 @@ def test_flops_of_a_step_with_memory():
     attention = attention_flops(B, T, S, D) * 9 // 6  # by distance once more: scores, and two gradients
     block = projections + attention + linear_flops(B * T, (D, 4 * D), (4 * D, D))
     assert recorded_flops("xl") == layers * block + linear_flops(B * T, (D, V))
-
-
-def test_recording_leaves_the_model_as_it_was():
-    trainer = work.trainer_of(SMALL)
-    before = [p.data for p in trainer.model.parameters()]
-    assert work.products_of_step(trainer, SMALL.batches())
-    assert all(p.data is data for p, data in zip(trainer.model.parameters(), before, strict=True))
-    trainer.optimizer.step()  # it notices a parameter that was replaced
 
 
 def test_recorded_layouts_and_replay():
@@ -193,22 +177,31 @@ def test_parts_of_a_step_are_the_whole_step_and_medians_of_several():
     assert (part.forward, part.floor) == (pytest.approx(2.0), pytest.approx(0.5))
 
 
-@pytest.fixture(scope="module")
-def small_profile():
-    return profile.Profile("small").run(2)
-
-
 @pytest.mark.long
-def test_profile_of_a_training(small_profile):
-    kinds = {part.name: part for part in small_profile["kinds"]}
+def test_the_profile_of_a_training_and_its_tables():
+    found = profile.Profile("small").run(2)
+    kinds = {part.name: part for part in found["kinds"]}
     assert kinds.keys() >= {"linear", "attention", "softmax", "layer norm", "activation", "embedding", "loss"}
     assert kinds.keys() >= {"optimizer", profile.REST}
     assert {name for name, part in kinds.items() if part.floor} == {"linear", "attention"}
     assert kinds["linear"].forward > 0 and kinds["linear"].backward > 0 and kinds["optimizer"].backward == 0
-    layers = {part.name for part in small_profile["layers"]}
-    assert layers >= {"src_input.embedding", "encoder.1.attention", "decoder.0.cross_attention", "output", "(model)"}
-    assert layers >= {"loss", "optimizer", profile.REST}
-    assert small_profile["step"] > 0
+    layers = {part.name: part for part in found["layers"]}
+    assert layers.keys() >= {"src_input.embedding", "decoder.0.cross_attention", "output", "(model)"}
+    assert layers.keys() >= {"loss", "optimizer", profile.REST}
+
+    torch = {"step": 1.0, "kinds": {"linear": 0.5}}
+    head, kinds, text = report.profile_tables("small", {**found, "torch": torch}).split("\n\n")
+    assert found["step"] > 0 and "without stopwatches; PyTorch, one thread: 1.000 ms" in head
+    kinds = [[cell.strip() for cell in line.split("|")[1:-1]] for line in kinds.splitlines()]
+    columns = "ms / step, forward, backward, both, share, products, ratio, PyTorch, ours / PyTorch"
+    assert ", ".join(kinds[0]) == columns
+    assert kinds[-1][0] == profile.REST
+    assert sum(float(row[4].rstrip(" %")) for row in kinds[2:]) == pytest.approx(100, abs=0.1 * len(kinds))
+    (linear,) = (row for row in kinds if row[0] == "linear")
+    assert float(linear[8]) == pytest.approx(float(linear[3]) / 0.5, abs=0.01)
+    both = layers["encoder.0.attention"].total + layers["encoder.1.attention"].total
+    (attention,) = re.findall(r"^\| encoder\.\*\.attention +\|.*\| +([\d.]+) \|[^|]*\|$", text, re.MULTILINE)
+    assert float(attention) == pytest.approx(both, abs=2e-3)
 
 
 def test_profile_leaves_nothing_behind():
@@ -439,24 +432,6 @@ def test_tables_of_races():
     ]
 
 
-@pytest.mark.long
-def test_tables_of_a_profile(small_profile):
-    torch = {"step": 1.0, "kinds": {"linear": 0.5}}
-    head, kinds, text = report.profile_tables("small", {**small_profile, "torch": torch}).split("\n\n")
-    assert "without stopwatches; PyTorch, one thread: 1.000 ms" in head
-    kinds = [[cell.strip() for cell in line.split("|")[1:-1]] for line in kinds.splitlines()]
-    columns = "ms / step, forward, backward, both, share, products, ratio, PyTorch, ours / PyTorch"
-    assert ", ".join(kinds[0]) == columns
-    assert kinds[-1][0] == profile.REST
-    assert sum(float(row[4].rstrip(" %")) for row in kinds[2:]) == pytest.approx(100, abs=0.1 * len(kinds))
-    (linear,) = (row for row in kinds if row[0] == "linear")
-    assert float(linear[8]) == pytest.approx(float(linear[3]) / 0.5, abs=0.01)
-    layers = {part.name: part for part in small_profile["layers"]}
-    both = layers["encoder.0.attention"].total + layers["encoder.1.attention"].total
-    (attention,) = re.findall(r"^\| encoder\.\*\.attention +\|.*\| +([\d.]+) \|[^|]*\|$", text, re.MULTILINE)
-    assert float(attention) == pytest.approx(both, abs=2e-3)
-
-
 def test_a_measurement_replaces_that_of_the_same_command_on_the_same_processor(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Speed\n", encoding="utf-8")
@@ -495,8 +470,8 @@ def no_measurement(monkeypatch):
         (["gpt", "--json", "."], "--json . is a folder"),
     ],
 )
-def test_bad_use(capsys, no_measurement, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("no_measurement", "here")
+def test_bad_use(capsys, arguments, message):
     assert message in fails(capsys, "bench", *arguments)
 
 

@@ -54,11 +54,10 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(here):
     """Every test in a folder of its own, with pairs.tsv in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
-    return tmp_path
+    (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
+    return here
 
 
 @pytest.fixture

@@ -6,17 +6,17 @@ import shutil
 
 import numpy as np
 import pytest
+import shared
 
 from transformer_np.cli import main
 from transformer_np.data import LECTURE_SENTENCE
 
 
 @pytest.fixture
-def opened(monkeypatch, tmp_path):
+def opened(monkeypatch, here):
     """The addresses that the command opens; in a folder without a run."""
     addresses = []
     monkeypatch.setattr("webbrowser.open", addresses.append)
-    monkeypatch.chdir(tmp_path)
     return addresses
 
 
@@ -52,8 +52,7 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
 
 
 def call(capsys, *args):
-    capsys.readouterr()
-    return main(["explore", *map(str, args)]), *capsys.readouterr()
+    return shared.call(capsys, "explore", *args)
 
 
 @pytest.mark.long

@@ -1,5 +1,6 @@
 """`transformer-np homework` as it is typed, and the loading of what a student hands in."""
 
+import functools
 import json
 import re
 import signal
@@ -13,7 +14,7 @@ from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check_all, load
 from transformer_np.homework.stubs import stub_file
-from transformer_np.homework.submission import Checks, LoadError
+from transformer_np.homework.submission import Checks
 
 RIGHT = """
 import numpy as np
@@ -30,6 +31,7 @@ def softmax_backward(dy, y, axis=-1):
     return y * (dy - (dy * y).sum(axis, keepdims=True))
 """
 WRONG = RIGHT.replace("y * (dy - (dy * y).sum(axis, keepdims=True))", "dy * y * (1 - y)")
+pytestmark = pytest.mark.usefixtures("here")
 CALLS = """
 def softmax_backward(dy, y, axis=-1):
     return y * (dy - (dy * y).sum(axis, keepdims=True)) + 0 * softmax(y, axis)
@@ -42,12 +44,6 @@ def softmax(x, axis=-1):
 def call(capsys, *args):
     """Exit code, stdout and stderr of a command."""
     return shared.call(capsys, "homework", *args)
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -125,20 +121,17 @@ def test_check_shows_all_and_explains_the_first_mistake(capsys, written):
 @pytest.mark.long
 def test_whose_mistake_it_is(capsys, written):
     """An answer that calls a wrong one, or one that is not started, is not wrong itself."""
-    for body in ("    return x", "    raise NotImplementedError"):
-        written(CALLS + body)
-        checks = Checks(load("homework.py"), seed=0)
-        standing = checks.of("softmax_backward")
-        if body == "    return x":
-            assert standing.passed  # 0 times a wrong number is 0
-            continue
-        assert standing.waits_for == ("softmax",)
-        assert not standing.failed
-        assert "◦ softmax_backward: right as soon as softmax is" in call(capsys, "check", "homework.py", "--all")[1]
-        assert call(capsys, "check", "homework.py", "softmax_backward")[0] == 1
-        assert "It is right as soon as your softmax is." in standing.verdict.message
-    written(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
-    standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
+
+    def standing_with(text):
+        return Checks(load(written(text)), seed=0).of("softmax_backward")
+
+    assert standing_with(CALLS + "    return x").passed  # 0 times a wrong number is 0
+    standing = standing_with(CALLS + "    raise NotImplementedError")
+    assert standing.waits_for == ("softmax",) and not standing.failed
+    assert "◦ softmax_backward: right as soon as softmax is" in call(capsys, "check", "homework.py", "--all")[1]
+    assert call(capsys, "check", "homework.py", "softmax_backward")[0] == 1
+    assert "It is right as soon as your softmax is." in standing.verdict.message
+    standing = standing_with(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
     assert standing.failed and standing.verdict.outcome == "wrong gradient"
     assert "Checked with the library's softmax" in standing.verdict.message
 
@@ -151,6 +144,12 @@ def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(writt
     )
     message = Checks(load("homework.py"), seed=0).of("scaled_dot_product_attention").verdict.message
     assert "√d_k" in message and "library's softmax" not in message
+
+
+def test_a_wrong_answer_beside_an_object_that_can_be_called_and_is_no_key_is_wrong_and_no_crash(written):
+    module = "import dataclasses\n\n@dataclasses.dataclass\nclass Times:\n    by: int\n\n    def __call__(self, x):\n"
+    file = written(f"{module}        return self.by * x\n\ntwice = Times(2)\n\ndef relu(x):\n    return twice(x)\n")
+    assert Checks(load(file), seed=0).of("relu").verdict.outcome == "wrong value"
 
 
 @pytest.mark.long
@@ -290,6 +289,13 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
 
 
 @pytest.mark.long
+def test_a_teachers_exercises_are_no_part_of_the_run(capsys, here):
+    call(capsys, "new", "scaled", "--in", "own")
+    call(capsys, "start", "homework.py", "--only", "scaled", "--exercises", "own")
+    code, _, err = call(capsys, "run", "homework.py", "train", "--exercises", "own")
+    assert code == 2 and "no exercise of the course is a function that this training run uses" in err
+
+
 def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
@@ -304,6 +310,12 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
 def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     written(WRONG)
     command = [sys.executable, "-u", "-m", "transformer_np", "homework", "check", "homework.py", "softmax_backward"]
+
+    def is_said(told):
+        text = (here / "out.txt").read_text(encoding="utf-8")
+        assert watching.poll() is None, text
+        return told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C.")
+
     with open(here / "out.txt", "w", encoding="utf-8") as out:
         watching = subprocess.Popen([*command, "--watch"], stdout=out, stderr=subprocess.STDOUT, cwd=here)
     try:
@@ -315,22 +327,13 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
         ):
             if text is not None:
                 written(text)
-            _wait_for(here / "out.txt", told, watching)
+            shared.wait_until(functools.partial(is_said, told))
         watching.send_signal(signal.SIGINT)
         assert watching.wait(timeout=300) == 130
     finally:
         watching.kill()
         watching.wait()
     assert "Traceback" not in (here / "out.txt").read_text(encoding="utf-8")
-
-
-def _wait_for(file, told, process):
-    def is_said():
-        text = file.read_text(encoding="utf-8")
-        assert process.poll() is None, text
-        return told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C.")
-
-    shared.wait_until(is_said)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------
@@ -394,14 +397,6 @@ def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):
     import random
 
     assert random.random() < 1
-
-
-def test_a_load_error_has_the_crash(written):
-    file = written("raise KeyError('no')\n")
-    with pytest.raises(LoadError) as caught:
-        load(file)
-    assert caught.value.crash.kind == "KeyError"
-    assert "raise KeyError('no')" in caught.value.crash.trace
 
 
 # --- the file that is meant ------------------------------------------------------------------------------------------

@@ -108,14 +108,9 @@ def test_notebook_02_and_checks_in_jupyterlite(browser, tmp_path, monkeypatch, c
         assert main(["site", "--out", str(folder), *(["--pyodide", str(python)] if copies else [])]) == 0
         assert any(file.suffix == ".wasm" for file in folder.rglob("*")) == copies
         browser.get(f"{address}site/notebooks/index.html?path=02_self_attention.ipynb")
-        _runs(browser)
+        outputs, said = run(browser, ALL_RUN), run(browser, CHECK, CODE)
         browser.get("about:blank")
-
-
-def _runs(site):
-    outputs = run(site, ALL_RUN)
     assert outputs.count("display_data") + outputs.count("execute_result") > 8
     assert set(outputs) <= {"stream", "display_data", "execute_result"}, outputs  # no error
-    said = run(site, CHECK, CODE)
     assert "relu: right." in said and "gelu: crashed. It took longer than 1 s. This line was running:" in said
     assert '"outcome":"passed"' in said.replace(" ", "")

@@ -15,10 +15,7 @@ from transformer_np.notebooks.texts import SOLUTION, read_cells, shown, student_
 ALL = len(all_exercises())
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_students_folder(capsys, here):

@@ -97,13 +97,6 @@ def test_no_word_gives_the_label_away(sentences):
         assert min(shares) > 0.2 * sum(shares), (word, shares)
 
 
-def test_a_split_by_sentence(sentences):
-    split = data.split_pairs(sentences)
-    parts = [{text for text, _ in part} for part in (split.train, split.validation, split.test)]
-    assert sum(map(len, parts)) == len(set.union(*parts)) == 12_000
-    assert labels_of(split) == ["negative", "positive"]
-
-
 # --- labels ---------------------------------------------------------------------------------------------------------
 
 
@@ -128,18 +121,6 @@ def test_an_encoder_input():
     for ids in ([1.5], "abc", 7, np.datetime64("2020-01-01")):
         with pytest.raises((TypeError, ValueError), match="ids"):
             as_encoder_input(ids, 8)
-
-
-def test_labelled_batches():
-    texts = [([1, *range(4, 5 + i % 4), 2], i % 3) for i in range(13)]
-    batches = data.LabelledBatches(texts, batch_size=5, seed=3)
-    found = []
-    for step in range(batches.batches_per_epoch):
-        batch = batches.batch(step)
-        assert batch.ids.shape[0] == batch.labels.shape[0] <= 5 and batch.labels.ndim == 1
-        pairs = zip(batch.ids, batch.labels, strict=True)
-        found += [(ids[ids != data.PAD].tolist(), int(label)) for ids, label in pairs]
-    assert sorted(found) == sorted(texts)
 
 
 @pytest.mark.parametrize("kind", [data.WordTokenizer, data.CharTokenizer])
@@ -191,13 +172,6 @@ def test_something_is_always_asked_for():
         mask_tokens(np.array([[4]]), 5, 0)
 
 
-def test_every_epoch_has_every_text_with_other_holes():
-    texts = [[BOS, *np.random.default_rng(i).integers(4, MASK, size=12), EOS] for i in range(8)]
-    batches = data.MaskedBatches(texts, 4, V, seed=5)
-    found = [batches.batch(step) for step in range(4)]
-    whole = [np.where(b.targets == IGNORED, b.ids, b.targets) for b in found]
-    pairs = (zip(map(tuple, w), map(tuple, b.targets), strict=True) for w, b in zip(whole, found, strict=True))
-    texts_of = list(map(dict, pairs))  # {a text: its holes}, of every batch
-    assert {*texts_of[0], *texts_of[1]} == {tuple(map(int, text)) for text in texts}  # an epoch has every text
-    first, second = {**texts_of[0], **texts_of[1]}, {**texts_of[2], **texts_of[3]}
-    assert sum(first[text] != second[text] for text in first) >= 6
+def test_a_text_has_other_holes_in_every_epoch():
+    batches = data.MaskedBatches([[BOS, *range(4, 30), EOS]], 1, V, seed=5)
+    assert len({str(batches.batch(step).targets.tolist()) for step in range(4)}) > 1

@@ -75,13 +75,6 @@ def test_every_place_is_equally_likely():
     assert min(found.values()) > 140 and max(found.values()) < 260
 
 
-def test_only_chance_of_the_generator():
-    ids = range(10, 60)
-    assert corrupt_spans(ids, SENTINELS, 7) == corrupt_spans(ids, SENTINELS, 7)
-    assert corrupt_spans(ids, SENTINELS, 7) == corrupt_spans(ids, SENTINELS, np.random.default_rng(7))
-    assert len({str(corrupt_spans(ids, SENTINELS, seed)) for seed in range(20)}) > 15
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -136,15 +129,6 @@ def test_sentinels_in_a_text(tokenizer):
     assert data.sentinel(2) == "<extra_id_2>"
     with pytest.raises(ValueError, match="there is no <extra_id_3>: the model has 3 sentinels"):
         both.encode("you <extra_id_3>")
-
-
-def test_corrupted_text_through_the_tokenizer():
-    text = "thank you for inviting me to your party last week . " * 3
-    tokenizer = SentinelTokenizer(data.WordTokenizer.train([text], min_count=1), 8)
-    ids = tokenizer.encode(text)
-    corrupted, target = corrupt_spans(ids, tokenizer.sentinels, 0)
-    assert join_spans(corrupted, target, tokenizer.sentinels) == ids
-    assert "<extra_id_0>" in tokenizer.decode(corrupted) and tokenizer.decode(target).startswith("<extra_id_0>")
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------

@@ -87,12 +87,6 @@ def test_a_mark_is_known_with_all_spaces_around_it():
     assert tokenizer.pieces("U.S. and/or") == [*"U.S.", "and", "/", "or"]
 
 
-def test_characters_come_back_exactly():
-    text = "  Açaí,\tnão?\n"
-    tokenizer = CharTokenizer.train([text])
-    assert len(tokenizer.encode(text)) == len(text) and tokenizer.decode(tokenizer.encode(text)) == text
-
-
 def test_decode_leaves_special_tokens_out_but_shows_the_unknown():
     tokenizer = words("a b")
     assert tokenizer.decode(np.array([BOS, 4, UNK, 5, EOS, PAD])) == "a <unk> b"

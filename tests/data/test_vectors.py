@@ -18,6 +18,8 @@ def floats(*numbers):
 
 ROWS = [word.encode() + b" " + floats(*vector) for word, vector in zip(WORDS, VECTORS, strict=True)]
 BINARY = b"3 3\n" + b"".join(row + b"\n" for row in ROWS)
+NO_HEADERS = b"\n", b"3\n", b"three 3\n", b"-3 3\n", b"\x00\xff" * 300
+NOT_FINITE = b"nan", b"-inf", b"1e+99"
 
 
 @pytest.fixture
@@ -65,14 +67,18 @@ def test_numbers_that_look_like_text_and_line_ends(path):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("V, D", [(1, 1), (2, 1), (1, 300), (40, 2), (300, 25)])
+@pytest.mark.parametrize("V, D", [(1, 1), (12, 1), (1, 300), (40, 2), (12, 3), (12, 4), (300, 25)])
 def test_there_and_back(path, binary, V, D):
+    """Words of real files have blanks that are no spaces; a float32 may consist of printable bytes."""
     rng = np.random.default_rng(V)
     vectors = (rng.normal(size=(V, D)) * 10.0 ** rng.integers(-6, 6, size=(V, 1))).astype(np.float32)
-    words = [f"word_{i}" for i in range(V)]
+    vectors[0, 0] = np.frombuffer(b"1.25", "<f4")[0] if V > 1 else vectors[0, 0]
+    words = ["a\u00a0b", "c\u2003d", *(f"word_{i}" for i in range(V))][:V]
     write_vectors(path, words, vectors, binary)
-    found, read = read_vectors(path)
-    assert found == words and np.array_equal(read, vectors)
+    for mark in (b"", b"\xef\xbb\xbf")[: 1 if binary else 2]:  # a text may begin with a byte order mark
+        path.write_bytes(mark + path.read_bytes())
+        found, read = read_vectors(path)
+        assert found == words and np.array_equal(read, vectors)
 
 
 @pytest.mark.parametrize("content", [TEXT, BINARY])
@@ -87,13 +93,12 @@ def test_only_some_words(path, content):
     "content, message",
     [
         (b"", "is empty"),
-        (b"\n", "line 1: expected the header"),
+        *(
+            (text, "line 1: expected the header")
+            for text in (b"\n", b"3\n", b"three 3\n", b"-3 3\n", b"\x00\xff" * 300)
+        ),
         (b"the 1.5 -2.0 0.1\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0 0\.1'; GloVe files have no header"),
         (b"the 1.5 -2.0\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0'; GloVe files have no header"),
-        (b"3\n", "line 1: expected the header"),
-        (b"three 3\n", "line 1: expected the header"),
-        (b"-3 3\n", "line 1: expected the header"),
-        (b"\x00\xff" * 300, "line 1: expected the header"),
         (b"0 3\n", "line 1: the header says 0 words"),
         (b"3 0\n", "line 1: the header says 3 words of 0 dimensions"),
         (b"3 3\n", "line 1: the header says 3 words of 3 dimensions, which need at least 21 bytes"),
@@ -109,9 +114,10 @@ def test_only_some_words(path, content):
         (TEXT.replace(b"3e-08", b"3e-0b"), "line 3: '3e-0b' is not a number"),
         (TEXT.replace(b"1.5", b"one"), "line 2: 'one' is not a number"),
         (TEXT.replace(b" 7.0", b"  7.0"), "line 4: expected 3 numbers"),
-        (TEXT.replace(b"1e+20", b"nan"), "line 3: the vector of 'naïve' is not finite"),
-        (TEXT.replace(b"1e+20", b"-inf"), "line 3: the vector of 'naïve' is not finite"),
-        (TEXT.replace(b"1e+20", b"1e+99"), "line 3: the vector of 'naïve' is not finite"),
+        *(
+            (TEXT.replace(b"1e+20", x), "line 3: the vector of 'naïve' is not finite")
+            for x in (b"nan", b"-inf", b"1e+99")
+        ),
         (TEXT.replace("东京".encode(), b"the"), "line 4: the word 'the' is a duplicate"),
         (TEXT.replace("naïve".encode(), "naïve".encode("latin-1")), r"line 3: the word 'na\\xefve' is not UTF-8"),
         (TEXT.replace("naïve".encode(), b""), "line 3: expected a word, got ''"),

@@ -63,11 +63,6 @@ def test_llama3_keeps_fast_pairs_and_slows_down_slow_ones():
     assert cases == {"kept", "slowed", "between"}
 
 
-def test_one_position_for_all_rows(rng):
-    x = rng.normal(size=(3, 5, 6))
-    assert np.array_equal(F.rotary(x[:, 2:3], 5), F.rotary(x, POSITIONS)[:, 2:3])
-
-
 def test_far_positions_are_exact_in_float32(rng):
     x = rng.normal(size=(1, 2, 8))
     far = np.array([100_001, 131_071])

@@ -64,16 +64,6 @@ def test_equals_the_plain_one(arrays, mask, tile):
     assert_equal(*both(*arrays, MASKS[mask], tile), 1e-12)
 
 
-@pytest.mark.parametrize("tile", TILES)
-def test_log_total(arrays, tile):
-    q, k, v, _ = arrays
-    scores = F.attention_scores(q, k, MASKS["causal, padding"])
-    _, log_total = F.tiled_attention(q, k, v, MASKS["causal, padding"], tile)
-    np.testing.assert_allclose(log_total, np.log(np.exp(scores).sum(axis=-1)), rtol=1e-12, atol=1e-12)
-    _, log_total = F.tiled_attention(q, k, v, HIDDEN_ROWS, tile)
-    assert np.array_equal(log_total == -np.inf, np.broadcast_to(HIDDEN_ROWS.all(axis=-1), (B, H, T)))
-
-
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3, 2)])
 def test_any_leading_axes(rng, lead):
     arrays = [rng.normal(size=(*lead, *shape)) for shape in ((T, K), (S, K), (S, K_V), (T, K_V))]
@@ -190,28 +180,7 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         tiled._share_out(broken, (B, H))
 
 
-def test_bad_input(arrays):
-    q, k, v, dout = arrays
-    with pytest.raises(ValueError, match=r"mask\[1\] of shape \(3,\) does not broadcast .* \(2, 3, 10, 13\)"):
-        F.tiled_attention(q, k, v, (causal_mask(T, S), np.zeros(3, bool)))
-    with pytest.raises(TypeError, match=r"mask\[0\] must be a Boolean array .* got int64"):
-        F.scaled_dot_product_attention(q, k, v, (np.eye(T, S, dtype=np.int64), causal_mask(T, S)))
-    with pytest.raises(TypeError, match=r"mask must be .* got list"):
-        F.tiled_attention(q, k, v, [causal_mask(T, S)])
-    out, log_total = F.tiled_attention(q, k, v)
-    with pytest.raises(ValueError, match=r"log_total must have shape \(..., T\)"):
-        F.tiled_attention_backward(dout, q, k, v, out, log_total[..., 1:])
-
-
 # --- masks -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mask", [name for name, mask in MASKS.items() if isinstance(mask, tuple)])
-def test_a_tuple_of_masks_is_all_of_them(arrays, mask):
-    q, k, v, _ = arrays
-    summed = sum(additive(m, float) if m.dtype == bool else m for m in MASKS[mask])
-    one, several = (F.scaled_dot_product_attention(q, k, v, m) for m in (summed, MASKS[mask]))
-    assert all(np.array_equal(a, b) for a, b in zip(one, several, strict=True))
 
 
 @pytest.mark.parametrize("make", [causal_mask, lambda n: window_mask(n, 3)])
@@ -278,15 +247,6 @@ def test_layer(rng, random_module, always_tiled, mask, kind):
     assert_near(plain_self, run(layer, x, dout=dout))
     assert len(calls) == 2
     assert check_gradients(layer, x, memory, mask=mask, max_entries=2).passed
-
-
-def test_layer_with_rotary_positions(rng, random_module, always_tiled):
-    layer = random_module(GroupedQueryAttention(10, 6, d_head=4, num_kv_heads=2, rotary={}, dtype="float64"))
-    x, dout = rng.normal(size=(2, 2, 9, 10))
-    plain = run(layer, x, mask=causal_mask(9), dout=dout)
-    always_tiled()
-    assert_near(plain, run(layer, x, mask=causal_mask(9), dout=dout))
-    assert isinstance(layer.kept("weights"), attention.Tiles)
 
 
 def test_weights_are_there_when_asked_for(rng, always_tiled):

@@ -103,34 +103,6 @@ def softmax(x, axis=-1):
 
 # of several lines: name, points, a word of the remarks; the code of softmax, or the whole file if it defines softmax
 LONGER = r"""
---- forged_arrays | 1 | disturbed
-import json, struct
-tree = {"l": [{"a": ["<f8", [1000000], 0]}] * 15000}
-text = json.dumps({"kind": "tried", "exercise": "softmax", "case": 0, "crash": None, "output": tree, "after": tree})
-text = struct.pack("<II", len(text), 8000000) + text.encode() + bytes(8000000)
-for fd in range(3, 64):
-    try:
-        while text: text = text[os.write(fd, text):]
-    except OSError: pass
-
---- forged_notes | 1 | disturbed
-import json, struct
-text = json.dumps({"kind": "noted", "text": "x" * 1000, "output": None, "after": []}).encode()
-while True:
-    for fd in range(3, 64):
-        try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-        except OSError: pass
-
---- ahead_of_the_next | 1 | disturbed
-import json, struct
-for name in ("softmax", "softmax_backward"):
-    for case in range(18):
-        text = {"kind": "tried", "exercise": name, "case": case, "crash": None, "output": None, "after": []}
-        text = json.dumps(text).encode()
-        for fd in range(3, 64):
-            try: os.write(fd, struct.pack("<II", len(text), 0) + text)
-            except OSError: pass
-
 --- search_the_stack | 1 |
 frame, found, seen = sys._getframe(), [], set()
 def look(thing, depth):
@@ -198,10 +170,6 @@ def go_on():
 for _ in range(20): threading.Thread(target=go_on, daemon=True).start()
 return x
 
---- many_threads | 1 |
-import threading
-while True: threading.Thread(target=threading.Event().wait, daemon=True).start()
-
 --- more_memory | 1 |
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
@@ -232,25 +200,6 @@ class A:
     __getattr__ = lambda s, n: getattr(s, 2 * n)
 return A().x
 
---- network | 1 |
-import socket, _socket
-for kind in (socket.AF_INET, socket.AF_UNIX):
-    try: s = _socket.socket(kind); s.connect(("127.0.0.1", 22)) if kind == socket.AF_INET else s.bind("\0x")
-    except OSError: continue
-    return np.ones(3)
-return x
-
---- killing | 1 |
-for pid in (os.getppid(), *range(-1, 300)):
-    try: os.kill(pid, 9)
-    except OSError: pass
-return x
-
---- link_out | 1 |
-os.symlink('/etc/passwd', 'p')
-os.link('/etc/passwd', 'q')
-open('p').read()
-os._exit(77)
 """
 
 

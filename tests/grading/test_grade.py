@@ -1,6 +1,5 @@
 """Grading: honest submissions among hostile ones, rubrics, the table, and a run that is broken off."""
 
-import argparse
 import csv
 import json
 import os
@@ -15,14 +14,14 @@ import pytest
 from shared import wait_until
 
 from transformer_np import cli
-from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
+from transformer_np.commands.homework_grade import EXAMPLE
 from transformer_np.grading.report import overview
 from transformer_np.grading.run import Grading
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.session import Limits
 from transformer_np.grading.submissions import find_submissions, skipped_entries
 from transformer_np.homework import all_exercises
-from transformer_np.homework.course import default_course, parse_course
+from transformer_np.homework.course import parse_course
 from transformer_np.homework.judging.judge import Verdict
 
 TWO = parse_course('exercises = ["softmax", "softmax_backward"]')
@@ -82,19 +81,14 @@ def test_the_table_and_the_reports(tmp_path):
     assert "only the diagonal (1)" in (tmp_path / "grades_reports" / "overview.md").read_text()
 
 
-def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
-    verdict = Verdict("softmax", "wrong value", "", misconception="operator")
-    grade = SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0)
-    text = overview([grade], SimpleNamespace(points={"softmax": 1}, possible=1), "run")
-    assert "| 1 | softmax | operator | This has the wrong operator. |" in text
-
-
 def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_made_it_alone():
-    made = {"axis not used and NaN where all is hidden": "Both.", "axis not used": "Only `axis`."}
+    """An edit that makes an answer right has a text, that of its kind."""
+    made = {"axis not used and NaN where all is hidden": "Both.", "axis not used": "Only `axis`.", "operator": ""}
     verdicts = [Verdict("softmax", "wrong value", message, misconception=name) for name, message in made.items()]
     grades = [SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0) for verdict in verdicts]
     text = overview(grades, SimpleNamespace(points={"softmax": 1}, possible=1), "run")
     assert "axis not used | Only \\`axis\\`. |" in text
+    assert "| 1 | softmax | operator | This has the wrong operator. |" in text
 
 
 BLOCKS = """
@@ -187,6 +181,9 @@ def test_names_that_meet(tmp_path):
     assert skipped_entries(folder) == before
     grades = grade(folder, tmp_path / "grades.csv")
     assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
+    rows = rows_of(tmp_path / "grades.csv")
+    for name, other in (("ada", "ada.py"), ("ada.py", "ada")):
+        assert f"shares its name with {other}: with a roster" in rows[name]["remarks"]
     assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2
 
 
@@ -221,13 +218,6 @@ def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
     shutil.rmtree(folder / "deep")  # too deep for pytest
 
 
-# --- rubrics ---------------------------------------------------------------------------------------------------------
-
-
-def test_without_a_rubric_everything_counts_one():
-    assert default_course().points == dict.fromkeys(all_exercises(), 1.0) == parse_course("").points
-
-
 # --- again, and broken off -------------------------------------------------------------------------------------------
 
 
@@ -260,34 +250,35 @@ def lines_of(path):
     return [line for line in map(json.loads, path.read_text().splitlines()) if "records of" not in line]
 
 
-def command(folder, out):
-    code = (
-        "import argparse, sys\nfrom transformer_np.commands.homework_grade import add_grade_parser\n"
-        "parser = argparse.ArgumentParser()\nadd_grade_parser(parser.add_subparsers())\n"
-        "args = parser.parse_args(sys.argv[1:])\ntry:\n    args.run(args)\n"
-        "except KeyboardInterrupt:\n    sys.exit(130)\n"
-    )
+NO_WALLS = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = lambda: ([], 0)\n"
+
+
+def command(folder, out, first=""):
+    """The command in a process of its own, which executes a piece of code first."""
     rubric = folder.parent / "rubric.toml"
     rubric.write_text('exercises = ["softmax"]\n')
-    return [
-        sys.executable, "-c", code, "grade", str(folder), "--out", str(out), "--rubric", str(rubric), "--workers", "1",
-        "--seconds", "5", "--trust",
-    ]  # fmt: skip
+    options = f"--out {out} --rubric {rubric} --workers 1 --seconds 5 --trust".split()
+    code = f"{first}import sys\nfrom transformer_np import cli\nsys.exit(cli.main())"
+    return [sys.executable, "-c", code, "homework", "grade", str(folder), *options]
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-@pytest.mark.parametrize("ending", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.release)])
-def test_a_run_that_is_broken_off(tmp_path, ending):
+@pytest.mark.parametrize(
+    "ending, walls", [("SIGKILL", True), ("SIGTERM", False), pytest.param("SIGINT", True, marks=pytest.mark.release)]
+)
+def test_a_run_that_is_broken_off(tmp_path, ending, walls):
     sleeps = "import time\ntime.sleep(1000)\n"
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": sleeps}), tmp_path / "grades.csv"
     record, hand_ins = (tmp_path / "grades_records" / name for name in ("results.jsonl", "hand-ins.jsonl"))
     (tmp_path / "temporary").mkdir()
     environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command(folder, out), env=environment, **quiet)
+    started = command(folder, out, "" if walls else NO_WALLS)
+    process = subprocess.Popen(started, env=environment, **quiet)
     try:
         wait_until(record.exists)
+        wait_until(lambda: walls or [*(tmp_path / "temporary").glob("*/zoe.py")])
         wait_until(lambda: children_of(process.pid))
         children = children_of(process.pid)
         process.send_signal(getattr(signal, ending))
@@ -295,7 +286,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     finally:
         process.kill()
         process.wait()
-    assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
+    assert code == {"SIGKILL": -signal.SIGKILL, "SIGTERM": -signal.SIGTERM, "SIGINT": 130}[ending]
     if sys.platform == "linux":
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
     wait_until(lambda: not list((tmp_path / "temporary").iterdir()))
@@ -304,7 +295,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
     assert [line["seed"] for line in lines_of(hand_ins)] == [seed, seed]
     finished = [line["key"] for line in lines_of(record)]
     hand_in(folder, {"zoe": ""})
-    subprocess.run(command(folder, out), check=True, capture_output=True)
+    subprocess.run(started, check=True, capture_output=True)
     assert [line["key"] for line in lines_of(record)][: len(finished)] == finished
     assert not {*finished} & {line["key"] for line in lines_of(record)[len(finished) :]}
     assert [row["points"] for row in rows_of(out).values()] == ["1", "0"]
@@ -323,9 +314,7 @@ def children_of(pid):
 
 
 def parse(*arguments):
-    parser = argparse.ArgumentParser()
-    add_grade_parser(parser.add_subparsers())
-    return parser.parse_args(["grade", *map(str, arguments)])
+    return cli.build_parser("homework", "grade").parse_args(["homework", "grade", *map(str, arguments)])
 
 
 def test_the_command(tmp_path, capsys):

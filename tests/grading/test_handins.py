@@ -1,5 +1,6 @@
 """What is a student's answer, for every shape of a hand-in: `check` and `grade` agree, to the last remark."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -111,6 +112,8 @@ def shapes(answer):
             "/homework.py": "from parts.one import softmax\n", "/parts/one.py": answer,
             "/parts/train.py": "loss = 1 / 0\n",
         },
+        "a package": {"/own/__init__.py": "from .core import softmax\n", "/own/core.py": answer},
+        "a program": {".py": f"import argparse\nargparse.ArgumentParser().parse_args()\n{answer}"},
         "a cell that fails": {".ipynb": notebook("import torch", answer, "relu(")},
         "a file that fails": {"/homework.py": f"{answer}\n1 / 0\n"},
         "formatted": {".ipynb": notebook(answer, "y = (\n    3\n    != 4\n    % 5\n)", "%matplotlib inline\nx = !ls")},
@@ -198,7 +201,7 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
     assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
 
 
-@pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", mine)'])
+@pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", answer=mine)'])
 def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_is(tmp_path, call):
     cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
     for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):
@@ -231,20 +234,19 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     assert f"! {remark}" in capsys.readouterr().err
 
 
-def test_what_is_not_written_is_not_begun_where_a_file_fails(tmp_path):
-    text = f"{RELU}\n\ndef softmax(x, axis=-1):\n    return x +\n\n\nclass tanh(:\n    pass\n"
+@pytest.mark.parametrize(
+    ("text", "begun", "why"),
+    [
+        (f"{RELU}\n\ndef softmax(x, axis=-1):\n    return x +\n\n\nclass tanh(:\n    pass\n", "softmax", "SyntaxError"),
+        ("1 / 0\nfrom transformer_np.functional import softmax\nfrom mine import tanh\n", "tanh", "ZeroDivisionError"),
+    ],
+)
+def test_what_is_not_written_or_the_librarys_is_not_begun_where_a_file_fails(tmp_path, text, begun, why):
     (tmp_path / "homework.py").write_text(text, encoding="utf-8")
     checks = Checks(load(tmp_path / "homework.py", strict=False))
-    verdicts = [checks.of(name).verdict for name in ("relu", "softmax", "gelu")]
-    assert [verdict.outcome for verdict in verdicts] == ["not started", "crashed", "not started"]
-    assert "softmax is missing because homework.py could not be loaded (SyntaxError)" in verdicts[1].message
-
-
-def test_what_is_imported_from_the_library_is_not_begun_where_a_file_fails(tmp_path):
-    text = "1 / 0\nfrom transformer_np.functional import softmax\nfrom mine import tanh\n"
-    (tmp_path / "homework.py").write_text(text, encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", strict=False))
-    assert [checks.of(name).verdict.outcome for name in ("softmax", "tanh")] == ["not started", "crashed"]
+    of = {name: checks.of(name).verdict for name in ("relu", "softmax", "gelu", begun)}
+    assert {name for name, verdict in of.items() if verdict.outcome != "not started"} == {begun}
+    assert f"{begun} is missing because homework.py could not be loaded ({why})" in of[begun].message
 
 
 def test_the_lines_of_code_that_is_no_python(tmp_path):
@@ -277,21 +279,30 @@ def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp
 
 
 @pytest.mark.long
-def test_the_cells_before_one_that_does_not_end_count(tmp_path):
-    right, file = "def relu(x):\n    return x * (x > 0)", "homework.ipynb"
-    for student, cell in {"ada": "while True: pass", "ben": "import os\nos._exit(0)"}.items():
+@pytest.mark.parametrize("file", ["homework.ipynb", "homework.py"])
+def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
+    right = "def relu(x):\n    return x * (x > 0)"
+    for student, code in {"ada": "while True: pass", "ben": "import os\nos._exit(0)"}.items():
         (tmp_path / "in" / student).mkdir(parents=True)
-        text = notebook(right, f"def relu(x):\n    return x\n{cell}", SOFTMAX)
+        cells = right, code, SOFTMAX
+        text = notebook(*cells) if file.endswith(".ipynb") else "\n".join(cells)
         (tmp_path / "in" / student / file).write_text(text, encoding="utf-8")
     limits = replace(PATIENT, seconds=1)
     ada, ben = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=limits, trust=True).run()
     checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
     assert list(ada.remarks) == checks.remarks(COURSE.points)
-    assert f'"{file}, cell 2"' in ada.not_loaded[file]
-    assert ada.remarks == (f"{file} timed out while loading; only the cells before count",)
+    assert f'"{file}, cell 2"' in ada.not_loaded[file] or f'"{file}", line 3' in ada.not_loaded[file]
+    assert ada.remarks == (f"{file} has code that takes too long, which was left out",)
     for told in (ada.verdicts, ben.verdicts, {name: checks.of(name).verdict for name in COURSE.points}):
-        assert told["relu"].passed
-        assert f"softmax is missing because {file} has a cell that fails" in told["softmax"].message
+        assert told["relu"].passed and told["softmax"].passed
+
+
+def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path):
+    cells = ["while True: pass", "def relu(x):\n    return x * (x > 0)", "while True: pass", SOFTMAX]
+    (tmp_path / "homework.py").write_text("\n".join(cells), encoding="utf-8")
+    checks = Checks(load(tmp_path / "homework.py", time_limit=0.5, strict=False))
+    assert checks.of("relu").passed
+    assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
@@ -299,9 +310,26 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
     (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
     text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
     (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
-    for path in (tmp_path, tmp_path / "src", tmp_path / "src" / "homework.py"):
-        assert Checks(load(path)).of("relu").passed
+    alone = ["homework.py imports helping from its folder: hand in both"]
+    for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
+        checks = Checks(load(path))
+        assert (checks.of("relu").passed, checks.remarks(["relu"])) == (True, remarks)
     assert "helping" not in sys.modules
+
+
+def test_a_file_that_asks_is_refused_as_in_grade_even_where_somebody_types(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
+    (tmp_path / "homework.py").write_text("name = input()\n" + SOFTMAX, encoding="utf-8")
+    (remark,) = Checks(load(tmp_path, strict=False)).remarks(["softmax"])
+    assert "input() is not possible: nobody types while an answer is checked" in remark
+
+
+def test_an_import_that_works_only_here_is_remarked(tmp_path):
+    imports = "import json, numpy.ma, pytest\nfrom matplotlib import pyplot\nfrom transformer_np import functional\n"
+    tried = "try:\n    import ruff\nexcept ImportError:\n    ruff = None\n"
+    (tmp_path / "homework.py").write_text(imports + tried + SOFTMAX, encoding="utf-8")
+    (remark,) = Checks(load(tmp_path / "homework.py")).remarks(["softmax"])
+    assert remark == "homework.py imports pytest, which is not there where answers are graded"
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------

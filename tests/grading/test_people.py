@@ -1,5 +1,7 @@
 """A course with people in it: notebooks, a roster, attempts, deadlines, and the feedback that students read."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -11,13 +13,15 @@ from pathlib import Path
 
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
+from test_handins import notebook
 
+from transformer_np.grading.attempts import counted
 from transformer_np.grading.feedback import page
-from transformer_np.grading.formats import gradescope, results_even_if_it_fails
+from transformer_np.grading.formats import gradescope, otter_csv, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
-from transformer_np.grading.report import cell, parts_of_mistake, student_report
+from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
@@ -34,10 +38,6 @@ TIMED = TWO + "deadline = 2026-06-12T12:00:00\n[late]\ngrace = 15\nper_day = 10\
 WRONG = "def softmax(x, axis=-1):\n    return x\n"
 
 
-def notebook(*cells):
-    return json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
-
-
 def grade(tmp_path, course=TWO, **options):
     folder = tmp_path / "in"
     grading = Grading(folder, tmp_path / "g.csv", parse_course(course), limits=PATIENT, trust=True, **options)
@@ -52,21 +52,18 @@ def pieces(text):
     return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]["pieces"]]
 
 
-@pytest.mark.parametrize("second", ["def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG])
-def test_a_second_definition_in_a_cell_is_one_as_in_a_file(tmp_path, second):
-    hand_in(tmp_path / "in", {"ada": f"{SOFTMAX}\n{second}\n{BACKWARD}"})
-    (tmp_path / "in" / "ben.ipynb").write_text(notebook(("code", f"{SOFTMAX}\n{second}\n{BACKWARD}")))
-    assert {grade.points(parse_course(TWO)) for grade in grade(tmp_path).values()} == {2}
-
-
-@pytest.mark.parametrize("magic", ["%run softly.py", "%run -i ./sub/softly"])
-def test_a_file_that_a_notebook_runs_answers(tmp_path, magic):
-    ada = tmp_path / "in" / "ada"
-    ada.mkdir(parents=True)
-    hand_in(ada / "sub" if "sub" in magic else ada, {"softly": SOFTMAX})
-    (ada / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
-    assert grade(tmp_path)["ada"].points(parse_course(TWO)) == 2
-    assert not grade(tmp_path)["ada"].not_loaded
+def test_what_comes_twice_in_a_cell_and_what_a_cell_runs_is_as_in_a_file(tmp_path):
+    folder = hand_in(tmp_path / "in", {})
+    for nth, second in enumerate(("def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG)):
+        text = f"{SOFTMAX}\n{second}\n{BACKWARD}"
+        hand_in(folder, {f"ada{nth}": text})
+        (folder / f"ben{nth}.ipynb").write_text(notebook(("code", text)))
+    for student, below, magic in (("cem", "", "%run softly.py"), ("dana", "sub", "%run -i ./sub/softly")):
+        (folder / student / below).mkdir(parents=True)
+        hand_in(folder / student / below, {"softly": SOFTMAX})
+        (folder / student / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
+    of = grade(tmp_path)
+    assert len(of) == 6 and {(one.points(parse_course(TWO)), *one.not_loaded) for one in of.values()} == {(2,)}
 
 
 def test_tests_of_nbgrader_are_not_the_students_code():
@@ -193,6 +190,13 @@ def test_names_that_look_alike_are_remarked(tmp_path, names):
     assert [*remarks_of(tmp_path, "id\nfay\nf\u200bay\n")][:2] == ["fay", "f\u200bay"]
 
 
+def test_files_of_one_name_may_be_of_one_student(tmp_path):
+    """Also where the file systems of two computers spell it in two ways."""
+    hand_in(tmp_path / "in", dict.fromkeys(("Jürgen", unicodedata.normalize("NFD", "Jürgen"), "ben"), SOFTMAX))
+    said = [remark for of in remarks_of(tmp_path).values() for remark in of]
+    assert len(said) == 2 and all("shares its name with" in remark for remark in said)
+
+
 def test_two_of_the_same_name_need_a_path(tmp_path):
     hand_in(tmp_path / "in", dict.fromkeys(("Ben Doe_1", "Ben Doe_2", "3 and 4"), SOFTMAX))
     roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"
@@ -205,6 +209,13 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
     (tmp_path / "in" / "3 and 4.py").unlink()
     attempts = attempts_of(tmp_path, roster.format("*_1", "*_2"))
     assert attempts == {"1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": []}
+
+
+def test_folders_of_two_people_in_moodle_are_not_taken_for_attempts_of_one_unremarked(tmp_path):
+    hand_in(tmp_path / "in", {f"Wang Wei_{n}_assignsubmission_file": SOFTMAX for n in (13, 14)})
+    hand_in(tmp_path / "in", {f"Ada L_5_assignsubmission_{kind}": SOFTMAX for kind in ("file", "onlinetext")})
+    remarks = remarks_of(tmp_path, "id,name\nw,Wang Wei\na,Ada L\n")
+    assert [*remarks] == ["w"] and "2 people in Moodle, whose folders have the numbers 13, 14" in remarks["w"][0]
 
 
 @pytest.mark.parametrize(
@@ -222,9 +233,11 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
         ("id,corrected softmax\nada,2p\n", "line 2: the points for softmax must be a number, got '2p'"),
         ("id,written\nada,1\n", "line 1: the column 'written' needs the points that are possible"),
         ("id,name,name\nada,,\n", "line 1: there are two columns name"),
+        ("id,path\nada,hw1/ada*\n", "line 2: path must be a pattern for the name of a file or folder directly in"),
         ("id,name\nada,Lovelace, Ada\n", "line 2: there are 3 cells, and 2 columns"),
         ('id,name\nada,"Ada\nben,Ben\neli,Eli\n', "line 2: its quotes do not match"),
-        ("id,deadline\nada,2026-06-12\nada,2026-06-13\n", "line 3: another line says something else on ada, deadline"),
+        ("id,deadline\nada,2026-06-12\n", "line 2: deadline must be a time such as 2026-06-12T11:58, got '2026-06-12'"),
+        ("id,deadline\na,2026-06-12T12\na,2026-06-13T12\n", "line 3: another line says something else on a, deadline"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
@@ -393,6 +406,27 @@ def test_summer_time_ends(monkeypatch, due, when, days):
         time.tzset()
 
 
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
+def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, monkeypatch, stamp):
+    """A time with a zone stays this time, and is shown in the zone of the deadline that it is compared with."""
+    stamp.write_text("2026-06-12 10:30:00.000000 UTC")
+    (tmp_path / "r").mkdir()
+    said = set()
+    try:
+        for zone in ("UTC", "Europe/Berlin", "America/New_York"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            course = parse_course(TWO + f"deadline = {DUE}+02:00")
+            records = Records(tmp_path / "r", ["softmax"], "sheet1")
+            records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
+            when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
+            said.add((course.deadline, course.shown(when), course.late.days_late(when)))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", 1)}
+
+
 def test_reports_of_ids_that_look_alike():
     names = [report_name(student) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
     assert len({*names, "a_b"}) == len(names)
@@ -426,6 +460,24 @@ def test_what_is_a_second_late_does_not_look_in_time():
     assert [shown(DUE + timedelta(seconds=s)) for s in (0, 1)] == ["2026-06-12 12:00", "2026-06-12 12:00:01"]
 
 
+def test_what_is_almost_enough_does_not_look_as_if_it_were():
+    course = parse_course(TWO + "pass_mark = 50")
+    assert [percent(points, course) for points in (0.98, 0.9999, 0.99996, 1)] == ["49.0", "49.99", "49.998", "50.0"]
+
+
+def test_points_are_written_to_four_digits_however_many_there_are():
+    values = (0.1 + 0.2, 2 / 3, 1333.33333, 1e6 + 0.5, -0.0 * 0.9)
+    assert [number(value) for value in values] == ["0.3", "0.6667", "1333.3333", "1000000.5", "0"]
+
+
+def test_the_columns_of_otters_table_add_up_to_its_total():
+    course = replace(parse_course(TWO), written={"proof": 4.0})
+    verdicts = {name: Verdict(name, "passed", "") for name in course.points}
+    rows = [*csv.reader(io.StringIO(otter_csv([Grade("ada", verdicts, written={"proof": 2.5})], course)))]
+    assert rows[0] == ["file", "softmax", "softmax_backward", "proof", *rows[0][4:]]
+    assert [sum(map(float, row[1:4])) for row in rows[1:]] == [float(row[4]) for row in rows[1:]] == [6, 4.5]
+
+
 def test_a_deadline_alone_costs_nothing():
     late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
     assert late.days_late(DUE + timedelta(days=9)) == 9 and late.factor(9) == 1
@@ -449,6 +501,22 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     assert f"Attempt {attempt} counts, the {which}." in report
 
 
+def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
+    """As after two files of one student, each with an exercise of its own."""
+    hand_in(tmp_path / "in", {"ada-1": SOFTMAX, "ada-2": BACKWARD})
+    (person, *_) = people_in(tmp_path / "in", "id\nada\n")
+    done, left = (lambda name: Verdict(name, "passed", "")), (lambda name: Verdict(name, "not started", ""))
+    of = [{"softmax": done("softmax"), "softmax_backward": left("softmax_backward")}]
+    of += [{"softmax": left("softmax"), "softmax_backward": done("softmax_backward")}]
+    records = {number: record for number, (record, _) in enumerate(person.attempts)}
+    grades = [Grade("ada", verdicts, handed_in=DUE, number=number) for number, verdicts in enumerate(of)]
+    told = "answered only in attempts that do not count: softmax"
+    assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
+    assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+    person.corrected = {"softmax": 0.5}  # as of an answer on paper
+    assert counted(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
+
+
 # --- what students read ----------------------------------------------------------------------------------------------
 
 
@@ -470,6 +538,20 @@ def test_a_page_escapes_what_students_wrote():
     for tag in ("script", "img", "i>", "a>", "u>", "b>", "run"):
         assert f"<{tag}" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_a_page_is_no_wider_than_a_phone(browser, tmp_path):
+    course = parse_course('exercises = ["softmax", "softmax_backward"]\ncore = 0.8')
+    verdicts = {name: Verdict(name, "wrong value", "", "largest logit not subtracted") for name in course.points}
+    graded = dict.fromkeys(course.points, ("homework.ipynb", 12, 4))
+    (tmp_path / "ada.html").write_text(page(Grade("ada", verdicts, graded=graded), course, ""), encoding="utf-8")
+    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    try:
+        browser.get((tmp_path / "ada.html").as_uri())
+        assert browser.execute_script("return document.documentElement.scrollWidth") == 375
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_mistakes_made_together_count_for_each_of_them():

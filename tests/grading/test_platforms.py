@@ -148,18 +148,17 @@ def moodle_takes(path, participants):
 
 
 @pytest.mark.long
-def test_moodle_takes_the_feedback_back(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_moodle_takes_the_feedback_back(here, capsys):
     people = {4711: "Ada Lovelace", 4712: "Zoë Ångström-O'Neill"}
     for number, name in people.items():
-        folder = tmp_path / "subs" / f"{name}_{number}_assignsubmission_file"
+        folder = here / "subs" / f"{name}_{number}_assignsubmission_file"
         folder.mkdir(parents=True)
         (folder / "homework.py").write_text("def relu(x):\n    return x\n")
-    (tmp_path / "subs" / "late.py").write_text("def relu(x):\n    return x\n")
-    (tmp_path / "course.toml").write_text('exercises = ["relu"]\n')
+    (here / "subs" / "late.py").write_text("def relu(x):\n    return x\n")
+    (here / "course.toml").write_text('exercises = ["relu"]\n')
     assert cli.main(["homework", "grade", "subs", "--course", "course.toml", "--trust", "-q"]) == 0
     assert "moodle_feedback.zip" in capsys.readouterr().out
-    with zipfile.ZipFile(tmp_path / "grades_reports" / "moodle_feedback.zip") as file:
+    with zipfile.ZipFile(here / "grades_reports" / "moodle_feedback.zip") as file:
         assert {moodle_takes(name, people) for name in file.namelist()} == {(n, "feedback.html") for n in people}
         assert all(b"relu" in file.read(name) for name in file.namelist())
 

@@ -204,6 +204,7 @@ OTHERS = {
     "other bytes": ("relu", lambda x: np.maximum(x, 0).astype(">f8")),
     "a generator": ("relu", lambda x: (v for v in x)), "a huge number": ("relu", lambda x: 10**30),
     "three dots": ("layer_norm", lambda x, gamma, beta, eps=1e-5: (x, ..., x)),
+    "one number of NumPy's": ("layer_norm", lambda x, gamma, beta, eps=1e-5: x.mean()),
     "a wrong signature": ("relu", lambda: 0),
     "an exit": ("relu", lambda x: exit()), "input": ("relu", asks),
     "an argument counted wrong": ("greedy_decode", one_token_too_few),

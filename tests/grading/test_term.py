@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,10 +11,13 @@ import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
 
 from transformer_np.grading import results, submissions
+from transformer_np.grading.changes import changes
+from transformer_np.grading.grade import Result
 from transformer_np.grading.records import Records
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import read_entry
 from transformer_np.homework.course import parse_course
+from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import definition_of, exercises_in
 
@@ -288,6 +292,27 @@ def test_records_are_only_added_to(tmp_path):
         again.content(again.hand_ins[0].files["ada.py"])
 
 
+def test_a_reason_is_named_only_where_it_changes_points():
+    """Of other points for an exercise, of another package and of both."""
+    rows = [{"points": [p, 0], "parts": {"relu": p}, "corrected": {}, "written": {}, "number": 1, "factor": 1} for p in
+            (0.5, 1, 2)]  # fmt: skip
+    half, one, two = (
+        {"rows": {"ada": row}, "worth": {"relu": ["relu", worth]}, "package": ["1.0", digest], "limits": [],
+         "definitions": {"relu": ""}} for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
+    )  # fmt: skip
+    assert changes(half, one) == ["ada 0.5 → 1: relu counts 2, not 1"]
+    assert changes(one, two) == ["ada 1 → 2: transformer-np 1.0 changed"]
+    assert changes(half, two) == ["ada 0.5 → 2: relu counts 2, not 1; transformer-np 1.0 changed"]
+
+
+def test_no_earlier_table_is_in_the_way_of_another(tmp_path):
+    records, table = Records(tmp_path, ["relu"]), tmp_path / "g.csv"
+    table.write_text("0")
+    assert [records.keep_table(table, b"1").name for _ in range(2)] == ["g-1.csv", "g-2.csv"]
+    (tmp_path / "tables" / "g-1.csv").unlink()  # by the teacher
+    assert records.keep_table(table, b"1").name == "g-3.csv"
+
+
 def test_no_link_in_the_records_is_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "r").mkdir()
@@ -330,6 +355,21 @@ def test_what_cannot_be_read_is_this_students_remark(tmp_path, monkeypatch):
     assert submissions.find_submissions(folder) == [folder / "ada"]
     monkeypatch.setattr(submissions, "hand_in", refused)
     assert read_entry(folder / "ada").remarks == ("it could not be read: Permission denied",)
+
+
+def test_what_was_found_for_another_with_the_same_content_is_not_unchanged(tmp_path):
+    """As after a grading with other limits: what the texts of the answers are depends on none."""
+    store, relu = Records(None, ["relu"]), parse_course('exercises = ["relu"]')
+    recorded(store, hand_in(tmp_path / "in", {"ada": RELU}) / "ada.py")
+    (record,), reused = store.hand_ins, []
+    for walls in ([], ["bubblewrap"], ["bubblewrap"]):
+        known = results.Results(store, relu, PATIENT, walls, None, threading.Event())
+        store.results |= {
+            known._key(record, "relu"): asdict(Result(Verdict("relu", "passed", ""))), known._key(record, ""): {},
+        }  # fmt: skip
+        assert known._grade("ada", record, None).points(relu) == 1
+        reused.append(known.reused)
+    assert reused == [0, 0, 1]
 
 
 @pytest.mark.long

@@ -41,9 +41,8 @@ def softmax(x, axis=-1):
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sheet2.toml").write_text(COURSE, encoding="utf-8")
+def call(here, capsys):
+    (here / "sheet2.toml").write_text(COURSE, encoding="utf-8")
     return partial(shared.call, capsys, "homework")
 
 
@@ -52,7 +51,7 @@ def test_the_words_of_a_list():
     assert [exercise.name for exercise in chosen("2")] == [exercise.name for exercise in chosen("02")]
     assert [exercise.name for exercise in chosen("Softmax")] == ["softmax"]
     assert len({exercise.chapter for exercise in chosen("06")}) == 2
-    assert list(default_course().points) == list(all_exercises())
+    assert default_course().points == dict.fromkeys(all_exercises(), 1.0) == parse_course("").points
 
 
 @pytest.mark.parametrize(
@@ -152,32 +151,8 @@ def test_json(call, tmp_path):
 # --- the formats of the grades ----------------------------------------------------------------------------------------
 
 
-def grades(course):
-    verdicts = {name: Verdict(name, "not started", f"{name}: not started.") for name in course.points}
-    right = Verdict("softmax", "passed", "softmax: right.", share=1.0)
-    wrong = Verdict("relu", "wrong value", "relu: wrong value.", "no sign", share=0.5)
-    return [
-        Grade("ada", {**verdicts, "softmax": right, "relu": Verdict("relu", "passed", "relu: right.", share=1.0)}),
-        Grade("=ben", {**verdicts, "relu": wrong}, ("timed out: softmax",)),
-    ]
-
-
-def table(name, course, of=None):
-    return FORMATS[name][0](of or grades(course), course)
-
-
-def test_csv_has_the_columns_of_the_course():
-    course = parse_course(COURSE)
-    head, ada, ben = csv.reader(table("csv", course).splitlines())
-    assert head[:6] == ["student", "points", "points possible", "percent", "extended points", "passed"]
-    assert head[6:] == [*course.points, "remarks"]
-    assert ada[:6] == ["ada", "3", "5", "60.0", "1", "yes"]
-    assert ben[:6] == ["'=ben", "0", "5", "0.0", "0", "no"]
-
-
-# --- core and extended points of one exercise -------------------------------------------------------------------------
-
 SPLIT = """
+pass_mark = 50
 exercises = ["softmax", "relu", "gelu"]
 extended = ["gelu"]
 core = 0.75
@@ -188,10 +163,10 @@ gelu = 5
 """
 
 
-def graded(course, softmax):
+def graded(course, softmax, *remarks):
     """A student with this verdict on softmax, and nothing else."""
     others = {name: Verdict(name, "not started", f"{name}: not started.") for name in ("relu", "gelu")}
-    return [Grade("ada", {"softmax": softmax, **others})]
+    return [Grade("=ada", {"softmax": softmax, **others}, remarks)]
 
 
 FOR_LECTURE = Verdict("softmax", "wrong value", "softmax: right for the lecture.", share=0.5, core=True)
@@ -230,28 +205,35 @@ def test_points_for_an_answer_that_is_right_for_the_lecture(settings, verdict, p
 
 def test_every_format_has_core_and_extended_points():
     course = parse_course(SPLIT)
-    of = graded(course, FOR_LECTURE)
-    head, row = csv.reader(table("csv", course, of).splitlines())
-    ada = dict(zip(head, row, strict=True))
-    assert (ada["points"], ada["points possible"], ada["extended points"]) == ("3", "5", "0")
-    assert (ada["softmax"], ada["softmax (extended)"], ada["gelu"]) == ("3", "0", "0")
-    (student,) = json.loads(table("json", course, of))["students"]
+    of, half = graded(course, FOR_LECTURE, "timed out: relu"), graded(course, HALF)
+
+    def table(name, of=of):
+        return FORMATS[name][0](of, course)
+
+    head, row = csv.reader(table("csv").splitlines())
+    assert head == [
+        "student", "points", "points possible", "percent", "extended points", "passed", "softmax", "softmax (extended)",
+        "relu", "relu (extended)", "gelu", "remarks",
+    ]  # fmt: skip
+    assert row == ["'=ada", "3", "5", "60.0", "0", "yes", "3", "0", "0", "0", "0", "timed out: relu"]
+    assert table("csv", half).splitlines()[1].startswith("'=ada,0,5,0.0,0,no,")
+    (student,) = json.loads(table("json"))["students"]
     softmax = student["exercises"][list(course.points).index("softmax")]
     assert (softmax["points"], softmax["points possible"]) == (3, 4)
     assert (softmax["extended points"], softmax["extended points possible"]) == (0, 1)
-    tests = {test["name"]: test for test in json.loads(table("gradescope", course, of))["tests"]}
+    tests = {test["name"]: test for test in json.loads(table("gradescope"))["tests"]}
     core, rest = tests["softmax"], tests["softmax (extended)"]
     assert (core["score"], core["max_score"], core["status"]) == (3, 3, "passed")
     assert (rest["score"], rest["max_score"], rest["status"]) == (0, 0, "failed")
-    assert sum(test["score"] for test in tests.values()) == json.loads(table("gradescope", course, of))["score"] == 3
-    head, possible, row = csv.reader(table("otter", course, of).splitlines())
+    assert sum(test["score"] for test in tests.values()) == json.loads(table("gradescope"))["score"] == 3
+    head, possible, row = csv.reader(table("otter").splitlines())
     assert head == [
         "file", "gelu", "relu", "relu (extended)", "softmax", "softmax (extended)",
         "total_points_earned", "percent_correct", "grading_status",
     ]  # fmt: skip
     assert possible == ["points-per-question", "5", "2", "3", "3", "1", "5", "1", "--"]
-    assert row[1:] == ["0", "0", "0", "3", "0", "3", "0.6", "Completed"]
-    assert table("otter", parse_course(COURSE)).endswith(",timed out: softmax\n")
+    assert row[1:] == ["0", "0", "0", "3", "0", "3", "0.6", "timed out: relu"]
+    assert table("otter", half).endswith(",Completed\n")
     report = student_report(of[0], course, "")
     assert "3 of 5 points, 60.0 %. Beyond the core: 0 of 9 points." in report
     assert "| softmax | 3 of 3, 0 of 1 (extended) | right for the lecture |  |" in report

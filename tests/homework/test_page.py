@@ -37,12 +37,6 @@ def softmax(x, axis=-1):
 DEFAULTS = {name: tab.default(exercise) for name, exercise in all_exercises().items()}
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def checked(name, texts, seconds=10):
     return json.loads(tab.check(name, json.dumps(texts), seconds, seed=SEED))
 

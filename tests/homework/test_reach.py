@@ -31,99 +31,78 @@ def step(objective, batch):
     return [loss, *(p.grad for p in objective.model.parameters())]
 
 
-def run(layer):
-    y = layer(X)
-    dx = layer.backward(y)
-    dx = dx[0] if isinstance(dx, tuple) else dx  # attention has two inputs
-    return [y, dx, *(p.grad for p in layer.parameters())]
+def of_model(objective, name, batch, **options):
+    return lambda: step(objective(small_model(name, dtype="float64", **options)), batch)
 
 
-def transformer():
-    return step(TeacherForcing(small_model("Transformer", dtype="float64")), Seq2SeqBatch(SRC, TGT, TGT))
+def of_layer(kind, *sizes, **options):
+    def run():
+        layer = kind(*sizes, rng=0, dtype=np.float64, **options)
+        if kind is LoRA:
+            layer.b = np.random.default_rng(0).normal(size=layer.b.shape)  # it starts at 0, where nothing shows
+        y = layer(X)
+        dx = layer.backward(y)
+        dx = dx[0] if isinstance(dx, tuple) else dx  # attention has two inputs
+        return [y, dx, *(p.grad for p in layer.parameters())]
 
-
-def gpt():
-    return step(NextToken(small_model("GPT", dropout=0.1, dtype="float64")), TextBatch(SRC, SRC))
-
-
-def bert():
-    model = small_model("Bert", mlm_head=False, dtype="float64")
-    return step(Classification(model), LabelledBatch(SRC, np.array([1, 2])))
-
-
-def transformer_xl():
-    return step(SegmentRecurrence(small_model("TransformerXL", dtype="float64")), Segment(SRC, SRC, True))
-
-
-def t5():
-    return step(TeacherForcing(small_model("T5", dtype="float64")), Seq2SeqBatch(SRC, TGT, TGT))
-
-
-def llama():
-    return step(NextToken(small_model("Llama", dtype="float64")), TextBatch(SRC, SRC))
-
-
-def lora():
-    layer = LoRA(4, 5, 2, rng=0, dtype=np.float64)
-    layer.b = np.random.default_rng(0).normal(size=layer.b.shape)  # it starts at 0, where nothing shows
-    return run(layer)
-
-
-def word2vec():
-    return step(NegativeSampling(small_model("Word2Vec")), SkipGramBatch(SRC[0], SRC[1], SRC.T))
-
-
-def rnn():
-    return run(RNN(4, 5, rng=0, dtype=np.float64))
-
-
-def convolution():
-    return run(CausalConv1d(4, 5, 2, rng=0, dtype=np.float64))
-
-
-def window_attention():
-    return run(WindowAttention(4, 2, window=1, rng=0, dtype=np.float64))
+    return run
 
 
 def tiled_attention():
     large = attention.TILED_BYTES, attention.TILED_LENGTH
     attention.TILED_BYTES = attention.TILED_LENGTH = 0
     try:
-        return run(MultiHeadAttention(4, 2, rng=0, dtype=np.float64))
+        return of_layer(MultiHeadAttention, 4, 2)()
     finally:
         attention.TILED_BYTES, attention.TILED_LENGTH = large
 
 
+PAIRS = Seq2SeqBatch(SRC, TGT, TGT)
+USERS = {
+    "transformer": of_model(TeacherForcing, "Transformer", PAIRS),
+    "gpt": of_model(NextToken, "GPT", TextBatch(SRC, SRC), dropout=0.1),
+    "bert": of_model(Classification, "Bert", LabelledBatch(SRC, np.array([1, 2])), mlm_head=False),
+    "transformer_xl": of_model(SegmentRecurrence, "TransformerXL", Segment(SRC, SRC, True)),
+    "t5": of_model(TeacherForcing, "T5", PAIRS),
+    "llama": of_model(NextToken, "Llama", TextBatch(SRC, SRC)),
+    "lora": of_layer(LoRA, 4, 5, 2),
+    "word2vec": of_model(NegativeSampling, "Word2Vec", SkipGramBatch(SRC[0], SRC[1], SRC.T)),
+    "rnn": of_layer(RNN, 4, 5),
+    "convolution": of_layer(CausalConv1d, 4, 5, 2),
+    "window_attention": of_layer(WindowAttention, 4, 2, window=1),
+    "tiled_attention": tiled_attention,
+}
+
 # in whose step an exercise has to be reached: the first user, then those with the same function in another file
 USED_BY = {
-    transformer: (
+    "transformer": (
         "embedding", "sinusoidal_encoding", "softmax", "attention_scores", "scaled_dot_product_attention",
         "split_heads", "merge_heads", "linear", "relu", "feed_forward", "layer_norm", "dropout",
         "causal_mask", "padding_mask", "cross_entropy", "linear_backward", "embedding_backward", "relu_backward",
         "dropout_backward", "feed_forward_backward", "softmax_backward", "layer_norm_backward",
         "scaled_dot_product_attention_backward", "cross_entropy_backward",
     ),
-    gpt: ("gelu", "gelu_backward"),
-    bert: ("tanh", "tanh_backward"),
-    transformer_xl: (
+    "gpt": ("gelu", "gelu_backward"),
+    "bert": ("tanh", "tanh_backward"),
+    "transformer_xl": (
         "relative_shift", "relative_shift_backward", "relative_attention", "relative_attention_backward",
         "sinusoidal_encoding", "attention_scores", "softmax", "softmax_backward",
     ),
-    t5: (
+    "t5": (
         "rms_norm", "rms_norm_backward", "relative_position_buckets", "relative_position_bias",
         "relative_position_bias_backward", "unscaled_attention", "unscaled_attention_backward",
         "gated_feed_forward", "gated_feed_forward_backward", "gelu", "gelu_backward", "embedding_backward", "softmax",
     ),
-    llama: (
+    "llama": (
         "rotary", "rotary_backward", "rotary_frequencies", "repeat_heads", "repeat_heads_backward", "silu",
         "silu_backward", "rms_norm", "gated_feed_forward",
     ),
-    lora: ("lora", "lora_backward", "linear", "linear_backward"),
-    word2vec: ("negative_sampling_loss", "negative_sampling_loss_backward"),
-    rnn: ("rnn", "rnn_backward", "linear", "linear_backward"),
-    convolution: ("causal_conv1d", "causal_conv1d_backward"),
-    window_attention: ("window_attention", "window_attention_backward", "softmax", "softmax_backward"),
-    tiled_attention: ("tiled_attention", "tiled_attention_backward"),
+    "lora": ("lora", "lora_backward", "linear", "linear_backward"),
+    "word2vec": ("negative_sampling_loss", "negative_sampling_loss_backward"),
+    "rnn": ("rnn", "rnn_backward", "linear", "linear_backward"),
+    "convolution": ("causal_conv1d", "causal_conv1d_backward"),
+    "window_attention": ("window_attention", "window_attention_backward", "softmax", "softmax_backward"),
+    "tiled_attention": ("tiled_attention", "tiled_attention_backward"),
 }  # fmt: skip
 USES = [(name, user) for user, names in USED_BY.items() for name in names]
 USED = {name for name, _ in USES}
@@ -165,16 +144,16 @@ def same(a, b):
 @cache
 def untouched(user):
     """What a step comes to before anything is swapped; it is the same every time."""
-    return user()
+    return USERS[user]()
 
 
-@pytest.mark.parametrize(("name", "user"), USES, ids=[f"{name}-{user.__name__}" for name, user in USES])
+@pytest.mark.parametrize(("name", "user"), USES)
 def test_using_reaches_the_layers(name, user):
     before = untouched(user)
     with using({name: reached}) as swapped, pytest.raises(Reached):
-        user()
+        USERS[user]()
     assert swapped.calls == {name: 1}
-    assert same(user(), before)
+    assert same(USERS[user](), before)
 
 
 # --- in every file ---------------------------------------------------------------------------------------------------

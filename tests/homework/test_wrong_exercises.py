@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from transformer_np import cli
+from transformer_np.commands.homework_grade import _check_own
+from transformer_np.homework.course import opened
 from transformer_np.homework.new import write_new
 
 BODY, DRAW = "    return x / np.abs(x).max", "    sizes = draw_sizes("
@@ -49,12 +51,11 @@ ANSWER = "def scaled(x, axis=-1):\n    return x / abs(x).max(axis, keepdims=True
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(here):
     """A folder with mine/scaled.py and a submission; a function rewrites the first."""
-    monkeypatch.chdir(tmp_path)
-    file = write_new("scaled", tmp_path / "mine")
-    (tmp_path / "subs").mkdir()
-    (tmp_path / "subs" / "ada.py").write_text(ANSWER)
+    file = write_new("scaled", here / "mine")
+    (here / "subs").mkdir()
+    (here / "subs" / "ada.py").write_text(ANSWER)
 
     def rewrite(old, new):
         text = file.read_text(encoding="utf-8")
@@ -80,6 +81,15 @@ def test_a_file_that_nobody_can_be_graded_with(wrong, folder, capsys, tmp_path):
         assert re.search(r'scaled\.py"?, line \d', text), text
         assert "a bug" not in text
     assert not (tmp_path / "grades.csv").exists()
+
+
+@pytest.mark.parametrize("reduced", ["max", "min"])
+def test_a_teacher_who_grades_reads_that_the_exercise_contradicts_itself(reduced, folder, capsys, tmp_path):
+    folder(BODY, BODY.replace("max", reduced))
+    with opened(folder=tmp_path / "mine") as course:
+        _check_own(course, 10.0)
+    said = "scaled: its answer is not right: wrong value. Wrong: y (scaled.py, line "
+    assert (said in capsys.readouterr().err) == (reduced == "min")
 
 
 @pytest.mark.parametrize("wrong", ["no cases", "the program ended in cases", "the program ended in the reference"])

@@ -54,18 +54,13 @@ def returning(name, method, change):
 NoReturn = returning("NoReturn", "forward", lambda y: None)
 WholeNumbers = returning("WholeNumbers", "forward", lambda y: y.round().astype(int))
 AList = returning("AList", "forward", lambda y: y.tolist())
+NotANumber = returning("NotANumber", "forward", lambda y: y * np.float32("nan"))
 NoReturnOfBackward = returning("NoReturnOfBackward", "backward", lambda dx: None)
 SummedGradient = returning("SummedGradient", "backward", lambda dx: dx.sum(axis=0))
 WrongSign = returning("WrongSign", "backward", lambda dx: -dx)
 Twice = returning("Twice", "backward", lambda dx: 2 * dx)
 Float64Noise = returning("Float64Noise", "forward", lambda y: y + np.zeros(y.shape))
 Float64Gradient = returning("Float64Gradient", "backward", lambda dx: dx * np.ones(dx.shape))
-
-
-class Logarithm(Scale):
-    def forward(self, x):
-        with np.errstate(invalid="ignore"):
-            return np.log(super().forward(x))
 
 
 class Misspelt(Scale):
@@ -302,7 +297,7 @@ MISTAKES = {  # what is wrong: the rule that it breaks, and what the message say
     NoReturn: ("forward returns an array", "forward returned None. Does it end without `return`"),
     WholeNumbers: ("forward returns an array", "forward returned int64"),
     AList: ("forward returns an array", "forward returned a list. Return a NumPy array"),
-    Logarithm: ("forward returns an array", "NaN or infinity"),
+    NotANumber: ("forward returns an array", "NaN or infinity"),
     Misspelt: ("forward returns an array", "forward, line \\d+, raised AttributeError: .*bais"),
     NoReturnOfBackward: ("backward returns a gradient for each input", "backward returned None. Return dx"),
     SummedGradient: (

@@ -9,9 +9,11 @@ from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
 from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
+from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
+from transformer_np.masks import causal_mask
 from transformer_np.module import Module
 
-B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
+B, T, D, H, FF = 2, 3, 10, 5, 7
 
 ATTENTION = "w_q b_q w_k b_k w_v b_v w_o b_o"
 PARAMETERS = {  # the names that others read and set
@@ -104,18 +106,9 @@ def test_positions_start_where_told(rng, random_module, start):
     assert np.array_equal(np.flatnonzero(learned.table.grad.any(axis=1)), np.arange(start, start + T))
 
 
-def test_dropout_modes(rng):
-    x, dy = rng.normal(size=(20, 30)), rng.normal(size=(20, 30))
-    layer = Dropout(0.4, rng=0)
-    y, again = layer(x), layer(x)
-    assert not np.array_equal(y, again)
-    assert ((again == 0) == (layer.backward(dy) == 0)).all()
-    layer.eval()
-    assert np.array_equal(layer(x), x)
-    assert np.array_equal(layer.backward(dy), dy)
-    assert np.array_equal(Dropout(0.0)(x), x)
-    layer.train()
-    assert not np.array_equal(layer(x), x)
+def test_dropout_passes_everything_on_in_eval(rng):
+    x, layer = rng.normal(size=(2, 3)), Dropout(0.4, rng=0).eval()
+    assert np.array_equal(layer(x), x) and np.array_equal(layer.backward(x), x)
 
 
 # --- attention -------------------------------------------------------------------------------------------------------
@@ -132,3 +125,55 @@ def test_queries_and_keys_are_normalised_before_they_are_turned(rng):
         plain = gamma.data * plain / np.sqrt((plain**2).mean(axis=-1, keepdims=True) + 1e-6)
         np.testing.assert_allclose(heads, F.rotary(plain, np.arange(5)))
     np.testing.assert_allclose(v, F.split_heads(x @ layer.w_v.data, 1))
+
+
+OTHERS = {  # options that no model has: a layer of width D, and the lengths of its inputs
+    "adjacent pairs": (lambda: layers.GroupedQueryAttention(D, H, rotary={"theta": 20.0, "adjacent": True}), (5,)),
+    "no output bias": (lambda: layers.GroupedQueryAttention(D, H, d_head=4, output_bias=False), (5,)),
+    "groups of a memory": (lambda: layers.GroupedQueryAttention(D, 6, d_head=4, num_kv_heads=2), (3, 5)),
+    "silu": (lambda: FeedForward(D, FF, "silu", bias=False), (5,)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_layers_with_other_options(random_module, rng, name):
+    make, lengths = OTHERS[name]
+    layer, inputs = random_module(make()), [rng.normal(size=(2, n, D)).astype("float32") for n in lengths]
+    mask = {"mask": causal_mask(5)} if lengths == (5,) and name != "silu" else {}
+    assert check_layer(layer, *inputs, max_entries=6, **mask).passed
+    assert getattr(layer, "b_o", None) is None or name != "no output bias"
+
+
+def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):
+    with pytest.raises(ValueError, match="num_kv_heads must divide num_heads, got 4 for num_heads = 6"):
+        layers.GroupedQueryAttention(12, 6, num_kv_heads=4)
+    with pytest.raises(ValueError, match="memory must be None"):
+        layers.GroupedQueryAttention(D, H, rotary={}, dtype="float64")(*rng.normal(size=(2, 1, 3, D)))
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
+def test_add_norm_drops_what_the_sublayer_says_and_keeps_the_path(rng, norm_first):
+    add_norm = AddNorm(50, dropout=0.5, norm_first=norm_first, rng=0, dtype=np.float64)
+    x = rng.normal(size=(1, 40, 50))
+    y = add_norm(x, lambda h: np.full_like(h, 100))
+    if norm_first:  # x itself, or x and the sublayer's 100 doubled
+        assert ((y == x) | (y == x + 200)).all()
+    else:  # the sum is normalised: two clusters
+        low, high = y < 0, y > 0
+        assert (low ^ high).all()
+        assert 0.4 < high.mean() < 0.6
+    add_norm.eval()
+    if norm_first:
+        assert np.array_equal(add_norm(x, lambda h: np.full_like(h, 100)), x + 100)
+    else:
+        expected = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(add_norm(x, lambda h: np.full_like(h, 100)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_block_is_composed_of_its_own_sublayers():
+    attention, network = layers.MultiHeadAttention(D, H, rng=0), FeedForward(D, FF, rng=0)
+    with pytest.raises(TypeError, match="has the sub-layers attention, feed_forward, got attention, feedforward"):
+        composed(EncoderBlock, lambda: AddNorm(D), attention=attention, feedforward=network)

@@ -12,7 +12,7 @@ from transformer_np import lecture
 from transformer_np.commands.lecture import best_aligned
 from transformer_np.layers import PositionalEncoding
 from transformer_np.layers.blocks import EncoderBlock
-from transformer_np.lecture import ERRATUM, REPRODUCED, TRUNCATED, exercises, format_examples, four_words, printed
+from transformer_np.lecture import ERRATUM, REPRODUCED, TRUNCATED, exercises, format_examples, printed
 from transformer_np.models import encoder_decoder
 
 ERRATA = {5, 7, 10, 12, 14, 15, 18, 22, 23}
@@ -208,36 +208,15 @@ def test_a_positional_encoding_in_every_block_is_found(monkeypatch):
 # --- the steps ------------------------------------------------------------------------------------------------------
 
 
-def test_position_steps():
-    s = lecture.five_positions()
-    np.testing.assert_allclose(s.output, printed.FIVE_EMBEDDINGS.values + s.encoding, atol=1e-12)
-    np.testing.assert_allclose(s.encoding[3], [np.sin(3), np.cos(3), np.sin(0.03), np.cos(0.03)], atol=1e-12)
-
-
-def test_nearest_return():
+def test_what_no_row_shows_of_the_steps():
+    five = lecture.five_positions()
+    np.testing.assert_allclose(five.output, printed.FIVE_EMBEDDINGS.values + five.encoding, atol=1e-12)
     position, distance = lecture.nearest_return(4, 1000)
-    angles = np.array([position, position / 100])
-    expected = np.sqrt((np.sin(angles) ** 2).sum() + ((np.cos(angles) - 1) ** 2).sum())
-    assert 0 < position < 1000 and distance == pytest.approx(expected, abs=1e-12)
-    assert lecture.nearest_return(4, 100_000)[1] < distance
-
-
-def test_score_steps():
-    two = lecture.two_words()
-    np.testing.assert_allclose(two.scores, [[112, 96]], atol=1e-12)
-    np.testing.assert_allclose(two.weights, [[1 / (1 + np.exp(-2)), 1 / (1 + np.exp(2))]], atol=1e-12)
-    four = four_words(d_k=400)
-    np.testing.assert_allclose(four.scaled, four.scores / 20, atol=1e-12)
-    best = four_words()
-    off = [np.abs(s.weights - printed.FOUR_WEIGHTS.values).max() for s in (best, four, four_words(1e5))]
-    assert off[0] < min(off[1:])
-
-
-def test_order_broken():
-    scores = np.array([[[3.0, 2, 1], [1, 1 + 1e-15, 0]], [[5, 1, 1], [1, 2, 3]]])
-    weights = np.array([[[0.5, 0.2, 0.3], [0.5, 0.4, 0.1]], [[0.4, 0.4, 0.2], [0.2, 0.2, 0.6]]])
-    assert lecture.steps.order_broken(scores, weights) == [(0, 0)]  # a tie, or equal weights, break nothing
-    assert lecture.steps.order_broken(four_words().scores, printed.FOUR_WEIGHTS.values) == [(1,), (2,), (3,)]
+    encoding = F.sinusoidal_encoding(1000, 4, np.float64)
+    assert distance == pytest.approx(np.linalg.norm(encoding[position] - encoding[0]), abs=1e-12)
+    scores, weights = np.array([[3.0, 2, 1], [1, 1 + 1e-15, 0]]), np.array([[0.5, 0.2, 0.3], [0.5, 0.4, 0.1]])
+    assert lecture.steps.order_broken(scores, weights) == [(0,)]  # a tie breaks nothing
+    assert lecture.steps.order_broken(scores[:1], np.full((1, 3), 1 / 3)) == []
 
 
 # --- the exercises --------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import pytest
 
 from transformer_np.inspection.gradcheck import OutputOf, check_gradients
 from transformer_np.models import Bert, BertConfig
-from transformer_np.training import Classification, MaskedLanguageModel
 
 V, L, D, H, FF, N, C = 11, 9, 12, 3, 10, 2, 4  # vocabulary, length, features, heads, inside, blocks, classes
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 0, 0]])  # some tokens come more than once, some not at all, 0 is padding
@@ -94,29 +93,7 @@ def test_padding_has_none(make):
     assert not np.allclose(model(changed)[~padding], expected["forward"][~padding])  # 9 is no padding by itself
 
 
-def test_padding_may_be_another_id(make):
-    model, other = make().eval(), make(pad_id=7).eval()
-    other.load_state_dict(model.state_dict())
-    np.testing.assert_array_equal(other(IDS), model(IDS, padding=IDS == 7))
-    assert not np.allclose(other(IDS), model(IDS))
-
-
 # --- at the start, and what is left out ------------------------------------------------------------------------------
-
-
-class Batch:
-    def __init__(self, **arrays):
-        self.__dict__.update(arrays)
-
-
-def test_a_fresh_model_knows_nothing():
-    rng = np.random.default_rng(0)
-    model = Bert(BertConfig(97, 33, 24, 3, 4, 40, num_classes=5))
-    ids = rng.integers(1, 97, size=(60, 33))
-    loss, texts = Classification(model).forward(Batch(ids=ids, labels=rng.integers(5, size=60)))
-    assert (loss, texts) == (pytest.approx(np.log(5), abs=0.03), 60)
-    loss, tokens = MaskedLanguageModel(model).forward(Batch(ids=ids, targets=ids))
-    assert (loss, tokens) == (pytest.approx(np.log(97), abs=0.05), 60 * 33)
 
 
 def test_a_model_without_heads(make):

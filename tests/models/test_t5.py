@@ -114,15 +114,6 @@ SRC = np.array([[4, 5, 6, 3, 9, 1, 0], [7, 5, 1, 0, 0, 0, 0]])
 TGT_IN = np.array([[0, 4, 12, 7], [0, 9, 9, 2]])
 
 
-def test_the_start_token_is_seen_although_it_is_the_padding(make):
-    """Hidden, it would leave the first query nothing to see: the self-attention's output would be 0."""
-    model = make().eval(keep=True)
-    model(SRC, TGT_IN)
-    weights = model.decoder[0].self_attention.weights  # (B, H, T, T)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    assert (weights[:, :, 1:, 0] > 0).all()
-
-
 @KINDS
 def test_the_cache_changes_nothing(make, kind):
     model = make(**kind).eval()
@@ -144,6 +135,12 @@ def test_scores_start_of_order_one(kind):
     model(ids, ids)
     kept = model.encoder[0].attention._kept
     assert 0.5 < kept["q"].std() * kept["k"].std() * 4 < 2
+
+
+def test_an_output_that_is_not_scaled(make):
+    model, other = make().eval(), make(scale_output=False).eval()
+    other.load_state_dict(model.state_dict())
+    np.testing.assert_allclose(other(SRC, TGT_IN), model(SRC, TGT_IN) * 8**0.5, **NEAR)
 
 
 def test_there_is_no_longest_input(make):

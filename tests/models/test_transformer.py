@@ -1,18 +1,12 @@
 """The encoder–decoder: gradients of every parameter, and what must not change whatever the weights are."""
 
 import numpy as np
-import pytest
 
 from transformer_np.layers.initial import blank
 from transformer_np.models import Transformer, TransformerConfig
 
 SRC = np.array([[4, 9, 4, 7, 3, 2, 10], [5, 4, 2, 0, 0, 0, 0]])  # (B, S) = (2, 7)
 TGT = np.array([[1, 12, 5, 5, 6], [1, 4, 11, 0, 0]])  # (B, T) = (2, 5)
-
-
-@pytest.fixture(params=[False, True], ids=["post-norm", "pre-norm"])
-def model(request, random_model):
-    return random_model(norm_first=request.param)
 
 
 # --- what a leak would break -----------------------------------------------------------------------------------------

@@ -144,14 +144,6 @@ def test_decoding_reads_each_token_once(make, ids):
     assert lengths == [4] + 24 * [1]
 
 
-def test_prompts_of_different_lengths(make, ids):
-    model = speaking(make, mem_len=40)
-    rows = [ids[0, :6].tolist(), ids[1, :2].tolist()]
-    together = generate(model, rows, 8, temperature=0)
-    assert np.array_equal(together[0], generate(model, rows[:1], 8, temperature=0)[0])
-    assert np.array_equal(together[1], generate(model, rows[1:], 12, temperature=0)[0])
-
-
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 

@@ -152,15 +152,13 @@ def test_what_cannot_be_drawn_is_named(wrong):
                 pytest.fail(f"{name} took {function(*[wrong] * len(needed))}")
 
 
-def few_marked(pictures):
-    """Three kinds of pictures in the long run, all before a release."""
-    return [
+@pytest.mark.parametrize(
+    "picture",  # three kinds in the long run, all before a release
+    [
         pytest.param(draw, id=name, marks=pytest.mark.release if i % 4 else pytest.mark.long)
-        for i, (name, draw) in enumerate(pictures.items())
-    ]
-
-
-@pytest.mark.parametrize("picture", few_marked(PICTURES))
+        for i, (name, draw) in enumerate(PICTURES.items())
+    ],
+)
 def test_the_readers_style_is_neither_used_nor_changed(picture):
     expected = png(picture())
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}
@@ -181,20 +179,6 @@ def test_jupyter_gets_an_opaque_png_of_the_figures_size(rng):
 
 
 # --- on the command line ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """(name of the function, arguments) of every call into plots."""
-    calls = []
-
-    def watch(name, real):
-        monkeypatch.setattr(plots, name, lambda *a, **k: calls.append((name, a, k)) or real(*a, **k))
-
-    pictures = "wavelengths softmax_saturation architecture gradient_flow decoding_steps sampling head_view"
-    for name in pictures.split():
-        watch(name, getattr(plots, name))
-    return calls
 
 
 def draw(capsys, folder, *arguments):

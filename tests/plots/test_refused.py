@@ -14,6 +14,7 @@ from transformer_np.layers import LayerNorm, MultiHeadAttention
 ONE, STEP, LOGITS = np.ones, [[("a", -1.0)]], np.zeros((3, 6))
 WORDS, AB = list("abcdef"), (["a"], ["b", "c"])
 HISTORY = vars(history_of(np.random.default_rng(0), 20))
+CURVES = SimpleNamespace(steps=[0, 9], accuracies={"GPT": [0.1]}, chance=0.1, lag=2, segment_len=4)
 LAYER = MultiHeadAttention(6, 3, rng=0)
 LAYER(np.ones((2, 4, 6), np.float32))
 CROSS = MultiHeadAttention(6, 3, rng=0)
@@ -87,6 +88,14 @@ REFUSED = [  # (the call, what it says)
         ({}, "norms must"), ({"a": [1.0]}, "two positive norms"), ({"a": [1.0, 0.0]}, "two positive norms"),
         ({"a": [1.0, np.nan]}, "must be finite")]),
     (lambda: plots.complexity_curves([]), "curves must have"),
+    (lambda: plots.copy_curves(CURVES), "GPT must have 2 shares"),
+    (lambda: plots.relative_bias(small_model("GPT")), "model must be a T5, got GPT"),
+    (lambda: plots.relative_bias(small_model("T5"), 0), "longest must be at least 1"),
+    (lambda: plots.word_map(["a", "b"], np.eye(2)), "words must be at least 3"),
+    (lambda: plots.word_map(["a", "b"], np.eye(3)), "words must be 3 words"),
+    (lambda: plots.word_map(["a", "b", "c"], ONE((3, 4))), "must not all be equal"),
+    (lambda: plots.word_map(["a", "b", "c"], ONE((3, 1))), "vectors must have the axes (V, D) with D at least 2"),
+    (lambda: plots.word_map(["a", "b", "c"], np.full((3, 2), np.nan)), "vectors must be finite"),
     (lambda: plots.class_results([]), "at least one exercise"),
     (lambda: plots.class_results(a_class({"late": 1})), "states of relu must be right, "),
     (lambda: plots.progress({"a": (2, 2, 3)}), "chapters['a'] must be (right, begun, all)"),
@@ -107,7 +116,7 @@ OF_ANOTHER_KIND = {  # a TypeError
     "table must be an array of numbers", "queries must be a list of words, got the string 'abcde'",
     "mask must be Boolean", "be a Transformer, T5, GPT, Llama, Bert or TransformerXL, got int",
     "model must be a module with parameters, got int", "layer must be a MultiHeadAttention, got LayerNorm",
-    "layer must be a LayerNorm, got 3",
+    "layer must be a LayerNorm, got 3", "model must be a T5, got GPT",
 }  # fmt: skip
 
 

@@ -321,21 +321,20 @@ def small(kind):
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
-def test_end_tokens_and_their_files_stay_with_the_model(tmp_path, kind, monkeypatch, capsys):
+def test_end_tokens_and_their_files_stay_with_the_model(here, kind, capsys):
     """After saving, and in a fine-tuned run and its merged folder."""
-    monkeypatch.chdir(tmp_path)
     ends = {"eos_token_id": [0, 99], "pad_token_id": 7, "repetition_penalty": 1.2}
-    folder = write(tmp_path / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
+    folder = write(here / "f", small(kind), bytewise(), settings={"eos_token_id": 5}, generation_config=ends)
     load_any(folder).save_pretrained("saved")
-    (tmp_path / "text.txt").write_text("one two three " * 40)
+    (here / "text.txt").write_text("one two three " * 40)
     done(capsys, *"train gpt --text text.txt --pretrained f --steps 1 --block-size 8 -q --out run".split())
     assert TextGenerator.load("run").end_ids == (0, 99)
     runs.merge_as_pretrained("run", "merged")
     for place in ("f", "saved", "merged"):
         generator = PretrainedTextGenerator.load(place)
         assert generator.end_ids == (0, 99) and generator.not_applied == ["repetition_penalty 1.2"]
-        assert json.loads((tmp_path / place / "generation_config.json").read_text()) == ends
-        assert json.loads((tmp_path / place / "config.json").read_text())["eos_token_id"] == 5
+        assert json.loads((here / place / "generation_config.json").read_text()) == ends
+        assert json.loads((here / place / "config.json").read_text())["eos_token_id"] == 5
 
 
 def test_sampling_as_the_folder_says(tmp_path, capsys):
@@ -411,22 +410,17 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_which_parts_wrote_a_masked_word_of_a_run(tmp_path, capsys, monkeypatch):
-    from transformer_np import plots
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
+def test_which_parts_wrote_a_masked_word_of_a_run(here, capsys, drawn):
+    (here / "text.txt").write_text("a dog barks\na cat is loud\n" * 40)
     done(capsys, *"train mlm --text text.txt --steps 1 --layers 1 --d-model 8 --heads 2 -q --out run".split())
-    model = load_model(tmp_path / "run" / "checkpoint.safetensors")[0].eval()
+    model = load_model(here / "run" / "checkpoint.safetensors")[0].eval()
     tokenizer = MLMTask().read("run")[2]["tokenizer"]
     ids = [BOS, *tokenizer.encode("a"), len(tokenizer) - 1, *tokenizer.encode("barks"), EOS]
     logits, (loud, dog) = model.mlm_logits(np.array([ids]))[0, 2], tokenizer.encode("loud dog")
-    drawn = []
-    monkeypatch.setattr(plots, "contributions", lambda *a: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     asked = ("plot", "contributions", "a [MASK] barks", "--model", "run", "--target", "loud", "-o", "a.svg")
     assert call(capsys, *asked) == call(capsys, *asked, "--other", "dog") == (0, "a.svg\n", "")
-    assert drawn[0][0].total == pytest.approx(logits[loud], abs=1e-5)
-    assert drawn[1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)
+    assert drawn[0][1][0].total == pytest.approx(logits[loud], abs=1e-5)
+    assert drawn[1][1][0].total == pytest.approx(logits[loud] - logits[dog], abs=1e-5)
     assert call(capsys, "plot", "attribution", "a [MASK] barks", "--model", "run", "-o", "b.svg") == (0, "b.svg\n", "")
     message = fails(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
     assert "must have one [MASK], whose logits are split: it has 0" in message
@@ -447,30 +441,23 @@ def test_too_many_layers_are_refused_before_their_names_are_listed(tmp_path, mon
 # --- tokenizers ------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_as_a_person_reads_them(tmp_path, capsys, monkeypatch):
-    from transformer_np import plots
-
+def test_tokens_as_a_person_reads_them(tmp_path, capsys, drawn):
     tokenizer = PretrainedTokenizer(text=bytewise().to_str())
     assert tokenizer.tokens("não são") == ["n", "ã", "o", " s", "ã", "o"]
     assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
-    drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a, **_: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
     folder = write(tmp_path / "f", small("gpt"), bytewise())
     assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
-    assert drawn[0][1] == drawn[0][2] == ["n", "ã", "o", " s", "ã", "o"]
+    ((_, (_, queries, keys), _),) = drawn
+    assert queries == keys == ["n", "ã", "o", " s", "ã", "o"]
     pieces = tokenizers.Tokenizer(tokenizers.models.BPE({"▁": 0, "a": 1, "▁a": 2}, [("▁", "a")]))
     pieces.pre_tokenizer, pieces.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
     assert PretrainedTokenizer(text=pieces.to_str()).tokens("a a") == [" a", " a"]
 
 
-def test_a_padding_mask_for_plots(tmp_path, capsys, monkeypatch):
-    from transformer_np import plots
-
-    drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a, **_: drawn.append(a) or plots.mask(np.eye(2, dtype=bool)))
+def test_a_padding_mask_for_plots(tmp_path, capsys, drawn):
     folder = write(tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST))
     assert call(capsys, "plot", "attention", "--pretrained", folder, "a zzz", "-o", tmp_path / "a.png")[0] == 0
-    assert (drawn[0][0][..., 2] > 0).all()  # [UNK], whose id is that of the padding, is seen
+    assert (drawn[0][1][0][..., 2] > 0).all()  # [UNK], whose id is that of the padding, is seen
 
 
 def test_an_id_beyond_the_table_names_the_tokenizer(tmp_path, capsys):

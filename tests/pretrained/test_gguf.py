@@ -283,9 +283,8 @@ def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsy
 
 
 @WARNED
-def test_commands(tmp_path, rng, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path, llama(rng))
+def test_commands(here, rng, capsys):
+    written(here, llama(rng))
     asked = ["generate", "--pretrained", "model.gguf", "--max-new-tokens", "3"]
     code, out, err = call(capsys, *asked, "the")
     assert code == 0 and out.startswith("the") and err == ""

@@ -66,14 +66,6 @@ def test_sentences_in_a_batch_are_as_alone(text_folder):
         encoder.encode([])
 
 
-def test_the_bound_of_the_sentence_settings(text_folder):
-    assert SentenceEncoder.load(text_folder).max_tokens == 9
-    (text_folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
-    encoder = SentenceEncoder.load(text_folder)
-    assert encoder.max_tokens == 6
-    np.testing.assert_array_equal(*encoder.encode(["a dog barks in london", "a dog barks"]))
-
-
 def test_embed(capsys, text_folder):
     sentences = ["a dog barks", "in london not bad " * 3, "a  dog\nbarks"]
     code, out, err = call(capsys, "embed", "--model", text_folder, *sentences)
@@ -103,22 +95,18 @@ def test_a_name_that_is_no_folder_is_the_text_and_this_is_said(capsys, text_fold
 
 
 @pytest.mark.long
-def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, monkeypatch):
-    from transformer_np import plots
-
-    drawn = []
-    monkeypatch.setattr(plots, "attention", lambda *a, real=plots.attention, **k: drawn.append(a) or real(*a, **k))
+def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, drawn):
     plot = "plot", "attention", "--pretrained", text_folder
     assert call(capsys, *plot, "a dog barks", "-o", tmp_path / "a.png")[0] == 0
-    weights, queries, keys = drawn.pop()
+    _, (weights, queries, keys), _ = drawn.pop()
     assert weights.shape == (2, 3, 6, 6) and queries == keys == ["[CLS]", "a", "dog", "bark", "##s", "[SEP]"]
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
     assert call(capsys, *plot, "a dog barks", "--layer", 2, "--head", 3, "-o", tmp_path / "b.svg")[0] == 0
-    np.testing.assert_array_equal(drawn.pop()[0], weights[1, 2])
+    np.testing.assert_array_equal(drawn.pop()[1][0], weights[1, 2])
     for flag, message in (("--kind=cross", "has encoder attention only"), ("--layer=3", "--layer must lie in 1 … 2")):
         assert message in fails(capsys, *plot, "a dog", flag, "-o", tmp_path / "c.png")
     code, _, err = call(capsys, *plot, "a " * 20, "-o", tmp_path / "d.png")  # a long text loses its end, with a note
-    assert code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[0].shape == (2, 3, 9, 9)
+    assert code == 0 and "last 13 tokens are ignored" in err and drawn.pop()[1][0].shape == (2, 3, 9, 9)
 
 
 # --- a model that was really trained ---------------------------------------------------------------------------------

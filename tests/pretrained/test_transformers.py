@@ -182,11 +182,10 @@ def test_t5(tmp_path, settings):
 
 
 @pytest.mark.parametrize("tokens", ["char", "bpe"])
-def test_a_merged_run_of_our_own(tmp_path, monkeypatch, capsys, tokens):
+def test_a_merged_run_of_our_own(here, capsys, tokens):
     """Its tokenizer gives the same ids in transformers, and its model writes the same text."""
-    monkeypatch.chdir(tmp_path)
     texts = ["São três pães, não é?", "don't x's\u00a0 9 99٣ ²Ⅳ½ _x_", "a\n\n b\t 漢字 e\u0301 \x1c\x85 zzz"]
-    (tmp_path / "text.txt").write_text("\n".join(texts) * 40, encoding="utf-8")
+    (here / "text.txt").write_text("\n".join(texts) * 40, encoding="utf-8")
     sizes = "--steps 9 --layers 1 --d-model 16 --heads 2 -q".split()
     options = ["--vocab-size", "290"] if tokens == "bpe" else []
     gpt = ["train", "gpt", "--text", "text.txt", "--tokens", tokens, "--block-size", "16", *options, *sizes]

@@ -8,15 +8,16 @@ Stored are the logits, a greedy text, and the gradient of Σ dlogits · logits w
 in float64; the reference computes its norms in float32 all the same.
 """
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
 try:
-    from reference.make_pretrained import draw, write_folder
+    from reference.make_pretrained import GPT_IDS as IDS
+    from reference.make_pretrained import draw, store
 except ModuleNotFoundError:  # run as a script
-    from make_pretrained import draw, write_folder
+    from make_pretrained import GPT_IDS as IDS
+    from make_pretrained import draw, store
 
 PATH = Path(__file__).with_name("llama.safetensors")
 
@@ -29,11 +30,7 @@ SHARED = {
 CASES = {
     # H·K is not D, the frequencies are scaled, the file is of the newer generation
     "llama": {
-        **SHARED,
-        "model_type": "llama",
-        "num_attention_heads": 6,
-        "num_key_value_heads": 2,
-        "head_dim": 4,
+        **SHARED, "model_type": "llama", "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 4,
         "tie_word_embeddings": False,
         "rope_parameters": {
             "rope_theta": 50.0, "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,
@@ -58,7 +55,6 @@ CASES = {
         "rope_interleaved": False, "rope_scaling": {"type": "linear", "factor": 2.0}, "rope_theta": 20.0,
     },
 }  # fmt: skip
-IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 NEW_TOKENS = 12
 
 
@@ -94,8 +90,8 @@ def dlogits():
 # --- Hugging Face's side ---------------------------------------------------------------------------------------------
 
 
-def compute(folder):
-    """Everything that is stored for one folder."""
+def compute(case, folder):
+    """Everything that is stored for one case."""
     import torch
     import transformers
 
@@ -114,20 +110,5 @@ def compute(folder):
     return {"logits": logits.detach(), "greedy": text, **gradients}
 
 
-def main():
-    import torch
-    import transformers
-    from safetensors.numpy import save_file
-
-    stored = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for case, settings in CASES.items():
-            write_folder(Path(folder) / case, settings, tensors(case))
-            stored |= {f"{case}.{key}": value.numpy().copy() for key, value in compute(Path(folder) / case).items()}
-    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    save_file(stored, PATH, {"made by": f"{Path(__file__).name}, {versions}"})
-    print(f"{PATH}: {len(stored)} tensors, {PATH.stat().st_size} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    store(PATH, __file__, CASES, tensors, compute)

@@ -62,12 +62,9 @@ def names_and_shapes(case):
     if c["model_type"] == "gpt2":
         shapes = {"transformer.wte.weight": (V, D), "transformer.wpe.weight": (17, D)}
         for h in ("transformer.h.0", "transformer.h.1"):
-            shapes |= {f"{h}.ln_1.weight": (D,), f"{h}.ln_1.bias": (D,)}
-            shapes |= {f"{h}.ln_2.weight": (D,), f"{h}.ln_2.bias": (D,)}
-            shapes |= {f"{h}.attn.c_attn.weight": (D, 3 * D), f"{h}.attn.c_attn.bias": (3 * D,)}
-            shapes |= {f"{h}.attn.c_proj.weight": (D, D), f"{h}.attn.c_proj.bias": (D,)}
-            shapes |= {f"{h}.mlp.c_fc.weight": (D, F), f"{h}.mlp.c_fc.bias": (F,)}
-            shapes |= {f"{h}.mlp.c_proj.weight": (F, D), f"{h}.mlp.c_proj.bias": (D,)}
+            norms, attention = [("ln_1", D), ("ln_2", D)], [("attn.c_attn", D, 3 * D), ("attn.c_proj", D, D)]
+            for name, *shape in (*norms, *attention, ("mlp.c_fc", D, F), ("mlp.c_proj", F, D)):
+                shapes |= {f"{h}.{name}.weight": tuple(shape), f"{h}.{name}.bias": (shape[-1],)}
         shapes |= {"transformer.ln_f.weight": (D,), "transformer.ln_f.bias": (D,)}
         return shapes if case == "gpt2_tied" else {**shapes, "lm_head.weight": (V, D)}
 
@@ -177,20 +174,21 @@ def compute(case, folder):
         return {"hidden": body.last_hidden_state, "pooled": body.pooler_output, "logits": logits}
 
 
-def main():
+def store(path, script, cases, tensors, compute):
+    """Write what is computed for the folders of all cases, {case: settings}."""
     import torch
     import transformers
     from safetensors.numpy import save_file
 
     stored = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case, (_, settings) in CASES.items():
-            write_folder(folder, settings, tensors(case))
-            stored |= {f"{case}.{key}": value.numpy().copy() for key, value in compute(case, folder).items()}
+        for case, settings in cases.items():
+            made = write_folder(Path(folder) / case, settings, tensors(case))
+            stored |= {f"{case}.{key}": value.numpy().copy() for key, value in compute(case, made).items()}
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    save_file(stored, PATH, {"made by": f"{Path(__file__).name}, {versions}"})
-    print(f"{PATH}: {len(stored)} tensors, {PATH.stat().st_size} bytes")
+    save_file(stored, path, {"made by": f"{Path(script).name}, {versions}"})
+    print(f"{path}: {len(stored)} tensors, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main()
+    store(PATH, __file__, {case: settings for case, (_, settings) in CASES.items()}, tensors, compute)

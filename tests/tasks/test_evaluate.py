@@ -49,6 +49,8 @@ def test_a_text(here, capsys):
     assert lines[0] == "model run" and lines[1] == f"loss (nats per token) {np.mean(nats):.4f}"
     (here / "other.txt").write_text("the ZZ")
     assert evaluated(capsys, "other.txt")["unknown characters"] == 1
+    (here / "other.txt").write_text("t")
+    assert "other.txt has 1 tokens, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
 
 
 def test_a_text_with_a_memory(here, capsys):
@@ -80,10 +82,12 @@ def test_labelled_texts(here, capsys):
     (here / "other.tsv").write_text("z\ta film\nx\ta day\nz\tno day\n")
     message = fails(capsys, "evaluate", "other.tsv", "--model", "run")
     assert "other.tsv has labels that the model lacks: z; it has x, y" in message
+    (here / "other.tsv").write_text(f"x\t{'good ' * 500}\ny\tbad\n")
+    assert evaluated(capsys, "other.tsv")["longer ones cut off"] == 1 and "longer ones cut off" not in found
 
 
 def test_sentence_pairs(here, capsys):
-    pairs = [(f"a {a} {b}", f"um {a} {b}") for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
+    pairs = [(f"a {a} {b}", f"um {a} {b} ali") for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs * 2))
     train(capsys, "translate", "--pairs", "pairs.tsv", "--d-ff", 8, steps=2)
     translator = Translator.load("run")
@@ -94,6 +98,15 @@ def test_sentence_pairs(here, capsys):
     found = evaluated(capsys, "pairs.tsv")
     assert found["perplexity"] == pytest.approx(math.exp(found["loss (nats per token)"]))
     assert found["BLEU"] == pytest.approx(bleu(outputs * 2, [target for _, target in pairs * 2]))
+
+
+def test_the_loss_of_pairs_reads_spaces_as_the_translations_do(here, capsys):
+    lines = [f"a {a} {b}\tum {a} {b}\n" for a in ("dog", "cat", "cow") for b in ("runs", "eats", "sits", "here")]
+    (here / "pairs.tsv").write_text("".join(lines))
+    train(capsys, "translate", "--pairs", "pairs.tsv", "--tokens", "char", "--d-ff", 8)
+    found = evaluated(capsys, "pairs.tsv")
+    (here / "wide.tsv").write_text("".join(line.replace(" ", "  ", 1) for line in lines))
+    assert evaluated(capsys, "wide.tsv") == {**found, "file": "wide.tsv"} and "BLEU" not in found
 
 
 def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):
@@ -126,6 +139,7 @@ def test_bleu():
     assert longer == pytest.approx((5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25)
     assert bleu(["a b c d"], ["a b c d e f"]) == pytest.approx(math.exp(1 - 6 / 4))
     assert bleu(["a a a a a"], ["a a a a"]) == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert bleu(["cba", "a b c"], ["cba", "a b c"]) is None  # every 4-gram is right: there is none
     both = bleu(["a b c d", "a b c d e f"], ["a b c d", "a b c d e g"])  # counts of all, not a mean of scores
     assert both == pytest.approx((9 / 10 * 7 / 8 * 5 / 6 * 3 / 4) ** 0.25)
 
@@ -172,6 +186,17 @@ def test_the_curve_of_a_run(here, capsys):
     assert "there is no checkpoint" in fails(capsys, "plot", "loss", "text.txt", "-o", "loss.png")
 
 
+def test_the_axis_of_a_curve_has_the_unit_of_its_loss(here, capsys):
+    (here / "labels.tsv").write_text("".join(f"{'xy'[n % 2]}\tthe {'ab'[n % 2]} {n}\n" for n in range(30)))
+    (here / "text.txt").write_text(TEXT)
+    train(capsys, "classify", "--data", "labels.tsv")
+    done(capsys, "train", "word2vec", "--text", "text.txt", "--steps", 2, "--out", "words", "-q")
+    (here / "run" / "run.json").unlink()  # the checkpoint and its history are enough
+    for run, unit in (("run", "text"), ("words", "pair")):
+        done(capsys, "plot", "loss", run, "-o", "loss.svg")
+        assert f"loss (nats per {unit})" in (here / "loss.svg").read_text()
+
+
 # --- pairs of texts --------------------------------------------------------------------------------------------------
 
 
@@ -192,8 +217,10 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     assert (found["text"], found["second"]) == ("a dog", "the cat")
     assert found["probabilities"] == classifier.probabilities("a dog", "the cat")
     assert 0 <= evaluated(capsys, "pairs.tsv")["accuracy"] <= 1
-    for words, message in ((["a dog"], "reads pairs of texts: pass two"), (["--pair", "a"], "two by two, got 1")):
+    for words, message in ((["a dog", "the cat"], "the model reads pairs of texts: pass --pair, and two of them"),
+                           (["--pair", "a"], "two by two, got 1")):  # fmt: skip
         assert message in fails(capsys, "classify", "--model", "run", *words)
+    assert "reads pairs of texts, not one" in fails(capsys, "plot", "attention", "--model", "run", "a dog")
     stdin(monkeypatch, b"a dog\n")
     code, out, message = call(capsys, "classify", "--model", "run", "--pair")
     assert (code, out) == (2, "\n")

@@ -138,7 +138,10 @@ REFUSED = {
         ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
         ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
     ],
-    "xl": [("a text that is too short " * 9, {"segment_len": 500}, "pass a longer text or smaller sizes")],
+    "xl": [
+        ("a text that is too short " * 9, {"segment_len": 500}, "the training part of the text: .* or smaller sizes"),
+        ("a text that is too short " * 3, {"segment_len": 8, "batch_size": 1}, "the validation part of the text: "),
+    ],
     "t5": [
         ("a short text", {"block_size": 64}, "training part of the text: the text has .* a block 64: pass a longer"),
         ("word " * 300, {"block_size": 64}, "the validation part of the text: the text has .* tokens, a block 64"),

@@ -66,18 +66,11 @@ def test_the_first_nine_tenths_are_to_learn_from():
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_windows_and_the_tokens_after():
-    batches = TextBatches(np.arange(100, 150), block_size=7, batch_size=5, seed=3)
-    batch = batches.batch(4)
-    assert batch.ids.shape == batch.targets.shape == (5, 7)
-    assert np.array_equal(batch.targets, batch.ids + 1)
-    assert np.array_equal(batch.ids, batch.ids[:, :1] + np.arange(7))
-
-
-def test_windows_start_everywhere_and_end_at_the_end():
-    batches = TextBatches(np.arange(12), block_size=7, batch_size=50)
-    starts = {int(start) for step in range(10) for start in batches.batch(step).ids[:, 0]}
-    assert starts == set(range(5))
+def test_a_batch_is_windows_from_everywhere_and_the_tokens_after():
+    batches = [TextBatches(np.arange(12), block_size=7, batch_size=50).batch(step) for step in range(10)]
+    ids, targets = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("ids", "targets"))
+    assert np.array_equal(ids, ids[:, :1] + np.arange(7)) and np.array_equal(targets, ids + 1)
+    assert set(ids[:, 0].tolist()) == set(range(5))
     assert (TextBatches(np.arange(8), block_size=7, batch_size=2).batch(0).targets[:, -1] == 7).all()
 
 
@@ -90,21 +83,6 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     assert all(np.array_equal(batch.targets, batch.ids + 1) for batch in batches)
     assert all(len(row) == block_size for row in rows[:-1])
     assert all(len(batch.ids) <= batch_size for batch in batches)
-
-
-@pytest.mark.parametrize(
-    "make, error, message",
-    [
-        (lambda: TextBatches(np.arange(8), 8, 2), ValueError, "has 8 tokens, but a block of 8 .* need 9"),
-        (lambda: TextBatches([], 8, 2), ValueError, "has 0 tokens"),
-        (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
-        (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
-        (lambda: validation_batches([3], 2, 1), ValueError, "has 1 tokens, but at least 2"),
-    ],
-)
-def test_what_makes_no_batches(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
 
 
 # --- weight decay ----------------------------------------------------------------------------------------------------

@@ -85,10 +85,8 @@ def test_another_seed_is_another_split(file, tmp_path):
 
 
 def test_a_sample_of_the_validation_data_costs_about_as_much_as_it_may():
-    class Counted:
-        count = staticmethod(lambda batch: batch)
-
-    setup = SimpleNamespace(objective=Counted(), batches=SimpleNamespace(batch=lambda step: 50), validation=[40] * 30)
+    objective, batches = SimpleNamespace(count=lambda batch: batch), SimpleNamespace(batch=lambda step: 50)
+    setup = SimpleNamespace(objective=objective, batches=batches, validation=[40] * 30)
     for every, number in ((100, 15), (10, 2), (1, 1), (1000, 30)):
         sample = task._sample(setup, every)
         assert len(sample) == number and sum(sample) < 40 + 3 * task.VALIDATION_SHARE * every * 50
@@ -224,6 +222,10 @@ def test_pairs_that_are_too_long_are_left_out(tmp_path):
     left_out = sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
     assert left_out > 20
     assert len(lines) == 1 and f"{left_out} pairs longer than 8 tokens left out" in lines[0]
+    learned_from, validated = (int(lines[0].split()[n]) for n in (0, 3))
+    assert learned_from + validated == len(used) - left_out
+    found = Translator.of(run).evaluate(file)
+    assert found["sentence pairs"] + found["longer ones left out"] == len(pairs) and found["longer ones left out"] >= 40
 
 
 @pytest.mark.long

@@ -1,5 +1,7 @@
 """The losses of all steps: in a file beside the checkpoint, not in memory, and exact after a crash."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,9 @@ from transformer_np.training import Adam, History, NextToken, Trainer, load_chec
 from transformer_np.training.history import Record, history_path
 
 
-class Batches:
+def batch(step):
     """Random ids: every step has another loss."""
-
-    def batch(self, step):
-        return TextBatches(np.random.default_rng(step).integers(7, size=20), 3, 2).batch(0)
+    return TextBatches(np.random.default_rng(step).integers(7, size=20), 3, 2).batch(0)
 
 
 def trained(path, steps, resume=False, **options):
@@ -22,7 +22,7 @@ def trained(path, steps, resume=False, **options):
     trainer = Trainer(model, Adam(model.parameters(), 0.01), NextToken(model), checkpoint=path)
     if resume:
         trainer.resume()
-    trainer.fit(Batches(), steps, progress=False, **options)
+    trainer.fit(SimpleNamespace(batch=batch), steps, progress=False, **options)
     return trainer
 
 

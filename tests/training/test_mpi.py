@@ -36,13 +36,12 @@ TINY = "--batch-size 5 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(here):
     """A folder with pairs.tsv, sentences of three lengths."""
-    monkeypatch.chdir(tmp_path)
     sentences = [(a, b, c)[: 1 + i % 3] for i, a in enumerate(WORDS[0]) for b in WORDS[1] for c in WORDS[2]]
     lines = [f"{' '.join(words)}\t{' '.join(reversed(words))}\n" for words in dict.fromkeys(sentences)]
-    (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
-    return tmp_path
+    (here / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    return here
 
 
 def begin(ranks, *arguments, **environment):

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -123,11 +124,6 @@ def test_history_and_learning_rates():
     assert fit(make_trainer(schedule=None, lr=0.25), 3).learning_rates == [0.25] * 3
 
 
-class AlwaysTheSame:
-    def batch(self, number):
-        return make_batches().batch(0)
-
-
 def gradient_norms(**options):
     """The norms of the gradients that arrive at the optimizer, in three steps that change hardly anything."""
     norms = []
@@ -137,7 +133,8 @@ def gradient_norms(**options):
             norms.append(float(np.linalg.norm(self.grad)))
             super().step(part)
 
-    fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=AlwaysTheSame())
+    always_the_same = SimpleNamespace(batch=lambda number: make_batches().batch(0))
+    fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=always_the_same)
     return norms
 
 
@@ -261,15 +258,10 @@ def test_validation_leaves_the_training_as_it_would_be_without():
 # --- a training that diverges ----------------------------------------------------------------------------------------
 
 
-def spoil(trainer, value=math.nan):
-    """A parameter is ruined."""
-    trainer.model.output.w.data[0, 0] = value
-
-
 def test_without_a_checkpoint_none_is_promised(tmp_path):
     trainer = make_trainer(tmp_path / "file")
     with pytest.raises(TrainingError, match=r"at step 1: try a smaller learning rate$"):
-        fit(trainer, 2, batches=Disturbed(1, lambda: spoil(trainer)))
+        fit(trainer, 2, batches=Disturbed(1, lambda: trainer.model.output.w.data.fill(math.nan)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -310,25 +302,10 @@ def test_a_huge_learning_rate_is_one_clear_error_without_warnings():  # pytest m
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
-def interrupt(times=1):
-    for _ in range(times):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_the_second_interrupt_stops_at_once(tmp_path):
-    path = tmp_path / "file"
-    fit(make_trainer(path), 2)
-    before = path.read_bytes()
-    trainer = make_trainer(path)
-    with pytest.raises(KeyboardInterrupt):
-        fit(trainer, 8, batches=Disturbed(4, lambda: interrupt(2)))
-    assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
-
-
 def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     class Interrupted(Trainer):
         def save(self):
-            interrupt()
+            os.kill(os.getpid(), signal.SIGINT)
             super().save()
 
     model = make_model()

@@ -224,6 +224,6 @@ def _bytes(number):
 def _short(number, base, units, gap):
     """A number with three digits and a unit, 13 wide."""
     for unit in units:
-        if number < base or unit == units[-1]:
+        if number < 999.5 or unit == units[-1]:  # three digits, without an exponent
             return f"{f'{number:.3g}{gap}{unit}' if number else '–':>13}"
         number /= base

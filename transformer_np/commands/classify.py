@@ -31,6 +31,9 @@ def run(args):
         raise ValueError(f"the model in {args.pretrained or args.model or 'the newest run'} {needs}")
     if args.pair and (config.span_head or config.token_classes is not None):
         raise ValueError(f"--pair is for a model that classifies texts, which {args.pretrained} is not")
+    if classifier.pairs is not None and classifier.pairs != args.pair:
+        how = "pairs of texts: pass --pair, and two of them" if classifier.pairs else "one text: leave out --pair"
+        raise ValueError(f"the model reads {how}")
     texts = args.text
     if args.pair:
         if len(texts) % 2:

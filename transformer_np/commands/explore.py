@@ -17,7 +17,7 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the text that the page begins with (default: the lecture's sentence)")
     add("-o", "--out", metavar="FILE", help=f"the page: .html (default: {PAGE}, which is then opened in a browser)")
-    default = "the newest translator below this folder, else GPT, else a finished page that comes with the package"
+    default = "the newest translator below this folder, else GPT, else, without TEXT, a page of the package"
     add_model(parser, f"folder of a run: translate, gpt or classify (default: {default})", "a pretrained BERT or GPT")
     add("--target", metavar="TEXT", help="the translation that a translator begins with (default: its own)")
 

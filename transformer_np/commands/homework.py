@@ -6,6 +6,7 @@ from pathlib import Path
 from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed, write_new
 from .homework_check import (
     FILE,
+    OF_OWN,
     WIDTH,
     add_choice,
     again,
@@ -79,7 +80,7 @@ def add_parser(subparsers):
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
     run.add_argument("-o", "--out", metavar="PICTURE", help="draw both loss curves: .png, .svg or .pdf")
-    _add(run, "--time-limit")
+    _add(run, "--time-limit", "--course", "--exercises")
 
     add_grade_parser(actions)
     add_teaching_parsers(actions)
@@ -87,7 +88,7 @@ def add_parser(subparsers):
 
 _DEFAULT_FILE = f"(default: {FILE} in this folder or in its only subfolder with one)"
 _SHARED = {
-    "--exercises": {"metavar": "DIR", "help": "use the exercises in this folder, too (see `homework new`)"},
+    "--exercises": {"metavar": "DIR", "help": OF_OWN},
     "--course": {"metavar": "FILE.toml", "help": "the course (default: course.toml beside the file, or all exercises)"},
     "--time-limit": {
         "type": number_above_0, "default": 10.0, "metavar": "SECONDS",

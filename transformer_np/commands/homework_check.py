@@ -13,6 +13,7 @@ from pathlib import Path
 from . import check_picture, quoted, say
 
 FILE = "homework.py"
+OF_OWN = "exercises of your own, from `homework new`; without a course, only these count"  # the help of --exercises
 PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
 POLL = 0.3  # seconds between two checks of the files' times, for --watch
 WIDTH = 100

@@ -2,7 +2,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from textwrap import indent
 
-from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, seed
+from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, say, seed
+from .homework_check import OF_OWN
 
 EXAMPLE = Path(__file__).with_name("course.toml").read_text(encoding="utf-8")
 
@@ -44,7 +45,7 @@ def add_grade_parser(subparsers):
     add("--roster", metavar="FILE.csv", help=help_text)
     help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
     add("--assignment", default="", metavar="NAME", help=help_text)
-    add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
+    add("--exercises", metavar="DIR", help=OF_OWN)
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
     for name, default, unit, text in (
         ("--seconds", 10.0, "N", "time limit per exercise, without the time it waits for a processor (default: 10 s)"),
@@ -139,11 +140,13 @@ def _tell(grading, grades):
 
 
 def _check_own(course, seconds):
-    """Raise ExercisesError for a teacher's exercise that nobody can be graded with."""
-    from ..grading.verify import hindrances
+    """Raise ExercisesError for a teacher's exercise that nobody can be graded with, and name those in doubt."""
+    from ..grading.verify import doubts, hindrances
     from ..homework.own import ExercisesError
     from ..homework.path import own_exercises
 
     for name in own_exercises().keys() & course.points.keys():
         for problem in hindrances(own_exercises()[name], seconds):
             raise ExercisesError(f"{name}: {problem}")
+        for problem in doubts(own_exercises()[name], seconds):
+            say(f"{name}: {problem}. Correct it before you give out the grades.")

@@ -1,11 +1,12 @@
 import textwrap
 
 from . import check_picture, say
-from .homework_check import WIDTH, checks_of, message, state
+from .homework_check import WIDTH, checks_of, course_of, message, state
 
 
 def run_training(args):
     from ..homework.checking import TOO_LONG
+    from ..homework.path import own_exercises
     from ..homework.submission import library_instead
     from ..homework.training_run import TrainingCrash, train_both
 
@@ -13,6 +14,9 @@ def run_training(args):
         raise ValueError(f"say what to run: transformer-np homework run {args.file} train")
     if args.out:
         check_picture("-o", args.out)
+    with course_of(args, args.file) as course:
+        if not course.points.keys() - own_exercises().keys():
+            raise ValueError(f"{args.file}: no exercise of the course is a function that this training run uses")
     checks = checks_of(args, args.file)
     if checks is None:
         return 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
-from .homework_check import add_choice, counted, names_of
+from .homework_check import OF_OWN, add_choice, counted, names_of
 
 
 def add_teaching_parsers(subparsers):
@@ -38,7 +38,7 @@ def add_teaching_parsers(subparsers):
     page = add_command(subparsers, "page", run_page, "--out page", summary)
     page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
     page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
-    page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+    page.add_argument("--exercises", metavar="DIR", help=OF_OWN)
     add_pyodide(page)
 
 

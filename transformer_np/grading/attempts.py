@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
-from ..homework.deadline import Deadline, shown
+from ..homework.deadline import Deadline
 from .grade import Grade
 from .verdicts import not_started
 
@@ -15,12 +16,14 @@ def counted(person, grades, records, rubric):
     """
     said = {"name": person.name, "corrected": person.corrected, "written": person.written}
     notes = (*person.remarks, *_out_of_range(person, rubric))
+    remarks = [f"{title}: points corrected by the teacher" for title in person.corrected]
     if not grades:
         verdicts = {name: not_started(name, "there is no submission.") for name in rubric.points}
-        return Grade(person.student, verdicts, ("no submission",), notes=notes, attempt=(0, 0), **said)
+        return Grade(person.student, verdicts, ("no submission", *remarks), notes=notes, attempt=(0, 0), **said)
     late = rubric.late
     if person.deadline:
         late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
+    remarks += [f"deadline {rubric.shown(person.deadline)} (roster)"] if person.deadline else []
     timed = _in_order(grades, records)
     if late:
         days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
@@ -28,11 +31,11 @@ def counted(person, grades, records, rubric):
     timed = [replace(grade, **said) for grade in timed]
     best = max(timed, key=lambda grade: grade.points(rubric) + grade.extended_points(rubric))
     grade = best if rubric.attempts == "best" else timed[-1]
-    remarks = [f"{title}: points corrected by the teacher" for title in person.corrected]
-    remarks += [f"deadline {shown(person.deadline)} (roster)"] if person.deadline else []
     if grade.days_late:
         days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
         remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
+    if elsewhere := [name for name in rubric.points if name in {*chain(*(one.begun for one in timed))} - grade.begun]:
+        remarks.append(f"answered only in attempts that do not count: {', '.join(elsewhere)}")
     return replace(
         grade, remarks=(*remarks, *grade.remarks), notes=(*notes, *grade.notes),
         attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),

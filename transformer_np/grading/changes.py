@@ -1,6 +1,7 @@
 """What a grading changes in the table of the one before, and why."""
 
 from dataclasses import asdict
+from math import isclose
 
 from .report import number
 
@@ -53,7 +54,7 @@ def _reasons(was, row, before, now):
         if was["corrected"].get(title) != row["corrected"].get(title):
             why[f"{title} corrected in the roster"] = None
         elif was["parts"].get(title) != row["parts"].get(title):
-            why |= dict.fromkeys(_reasons_for(title, before, now))
+            why |= dict.fromkeys(_reasons_for(title, was, row, before, now))
     if was["written"] != row["written"]:
         why["written answers"] = None
     if was["factor"] != row["factor"]:
@@ -61,17 +62,21 @@ def _reasons(was, row, before, now):
     return why or ["the course changed"]
 
 
-def _reasons_for(title, before, now):
+def _reasons_for(title, was, row, before, now):
     """Why the points for a column are others."""
     if title not in before["worth"] or title not in now["worth"]:
         yield f"{title} {'added' if title in now['worth'] else 'left out'}"
         return
     exercise, worth = now["worth"][title]
+    old = before["worth"][title][1]
+    if old != worth:
+        yield f"{title} counts {number(worth)}, not {number(old)}"
+        if isclose(was["parts"][title] * worth, row["parts"][title] * old):
+            return
     if before["definitions"].get(exercise) != now["definitions"][exercise]:
         yield f"exercise {exercise} corrected"
-    if before["worth"][title][1] != worth:
-        yield f"{title} counts {number(worth)}, not {number(before['worth'][title][1])}"
     if before["package"] != now["package"]:
-        yield f"transformer-np {before['package'][0]} → {now['package'][0]}"
+        versions = dict.fromkeys((before["package"][0], now["package"][0]))
+        yield f"transformer-np {' → '.join(versions)}" + (" changed" if len(versions) == 1 else "")
     if before["limits"] != now["limits"]:
         yield "other limits"

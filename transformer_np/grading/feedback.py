@@ -13,7 +13,11 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; font-size: .8rem; }
 .passed { color: #0a6b3d; } .below, footer { color: #666; font-size: .9rem; }
-@media (prefers-color-scheme: dark) { body { background: #161616; color: #ddd; } pre { background: #242424; } }
+@media (max-width: 40rem) { table { display: block; overflow-x: auto; } }
+@media (prefers-color-scheme: dark) {
+  body { background: #161616; color: #ddd; } pre { background: #242424; } th, td { border-color: #444; }
+  .passed { color: #4cc38a; } .below, footer { color: #aaa; }
+}
 """
 
 

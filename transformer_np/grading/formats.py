@@ -89,17 +89,18 @@ def results_even_if_it_fails(out):
 
 def otter_csv(grades, course):
     """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, or two if its points are
-    split, and the possible points in the first row."""
+    split, then the written answers, and the possible points in the first row."""
     parts = sorted(course.parts, key=lambda part: part.title)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    names = [part.title for part in parts]
+    names = [*(part.title for part in parts), *course.written]
     table.writerow(["file", *names, "total_points_earned", "percent_correct", "grading_status"])
-    worth = [number(part.worth) for part in parts]
+    worth = map(number, [*(part.worth for part in parts), *course.written.values()])
     table.writerow(["points-per-question", *worth, number(course.possible), 1, "--"])
     for grade in grades:
         points = grade.points(course) + grade.extended_points(course)
         row = [number(grade.points_for(part, course)) for part in parts]
+        row += [number(grade.written.get(title, 0)) for title in course.written]
         status = "; ".join((*grade.notes, *grade.remarks)) or "Completed"
         table.writerow([cell(grade.student), *row, number(points), number(points / course.possible), cell(status)])
     return text.getvalue()

@@ -69,14 +69,14 @@ class Grade:
     number: int = field(default=-1, compare=False)
 
     @property
-    def is_begun(self):
-        """Whether there is more than what every student was given."""
-        return any(verdict.outcome != "not started" for verdict in self.verdicts.values())
+    def begun(self):
+        """The names of the exercises with more than what every student was given."""
+        return {name for name, verdict in self.verdicts.items() if verdict.outcome != "not started"}
 
     @property
     def graded_files(self):
         """The files whose definitions were graded, without those that are not started; all that were, if none is."""
-        begun = [file for name, (file, _, _) in self.graded.items() if self.verdicts[name].outcome != "not started"]
+        begun = [file for name, (file, _, _) in self.graded.items() if name in self.begun]
         return sorted({*begun} or {file for file, _, _ in self.graded.values()})
 
     def place(self, name):

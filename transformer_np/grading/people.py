@@ -66,6 +66,14 @@ def people(hand_ins, present, roster=None):
             person.remarks.append(UNKNOWN)
         for one in ids:
             persons[one].remarks.append(f"{students[entry]} could be theirs: write a path into the roster")
+    same = {}
+    for person in others if not roster else ():
+        name = normalize("NFC", stem(person.attempts[0][0].entry)).casefold()
+        same.setdefault(name, []).append(person)
+    for of in same.values():
+        for person in of if of[1:] else ():
+            names = ", ".join(one.student for one in of if one is not person)
+            person.remarks.append(f"shares its name with {names}: with a roster they are attempts of one student")
     taken = {person.student.casefold() for person in persons.values()}
     for person in others:
         person.student += " (not on the roster)" if person.student.casefold() in taken else ""
@@ -73,6 +81,10 @@ def people(hand_ins, present, roster=None):
     for person in found:
         if person.attempts and not any(record.entry in present for record, _ in person.attempts):
             person.remarks.append(GONE)
+        numbers = {said[2] for record, _ in person.attempts if (said := _of_moodle(stem(record.entry)))}
+        if len(numbers) > 1:
+            told = f"its attempts are of {len(numbers)} people in Moodle, whose folders have the numbers"
+            person.remarks.append(f"{told} {', '.join(sorted(numbers))}: write a path for each into the roster")
     _remark_names_that_look_alike(found)
     return found
 
@@ -80,7 +92,7 @@ def people(hand_ins, present, roster=None):
 def time_of(record, said=None, graded=()):
     """(the time of a hand-in, what says it, a remark if nothing does). graded: the files that hold the answers"""
     if said or record.said:
-        return said or record.said, "roster" if said else record.by, ""
+        return local(said or record.said), "roster" if said else record.by, ""
     seconds = [record.changed[name] for name in graded if name in record.changed]
     seconds = seconds or [s for name, s in record.changed.items() if name] or list(record.changed.values())
     try:
@@ -162,6 +174,9 @@ class Roster:
         row = dict.fromkeys(COLUMNS, "") | row | {"line": line}
         if not row["id"]:
             self._fail(line, "the id is missing")
+        if "/" in row["path"].strip("/"):
+            what = "the name of a file or folder directly in the folder of submissions"
+            self._fail(line, f"path must be a pattern for {what}, got {row['path']!r}")
         for column in ("submitted", "deadline"):
             row[column] = self._time(row[column], column, line)
         for column, cell in row.items():
@@ -171,7 +186,11 @@ class Roster:
 
     def _time(self, text, column, line):
         try:
-            return possible(local(datetime.fromisoformat(text))) if text else None
+            time = datetime.fromisoformat(text) if text else None
+            if 0 < len(text) <= len("2026-06-12"):
+                raise ValueError("of a day alone, the beginning would count")
+            here = time and possible(time)
+            return time if column == "submitted" else here
         except (ValueError, OverflowError, OSError):
             self._fail(line, f"{column} must be a time such as 2026-06-12T11:58, got {text!r}")
 
@@ -219,7 +238,7 @@ class Roster:
         """The rows whose id or name is in a file name: if one is all of it, that; else those that are no part of a
         longer one."""
         words = [(word.casefold(), row) for row in rows for word in (row["name"], row["id"]) if word]
-        if of_moodle := re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_"):
+        if of_moodle := _of_moodle(stem):
             return next(filter(None, ([r for word, r in words if word == part] for part in of_moodle.groups())), [])
         found = [(m, row) for word, row in words for m in _names(stem, word)]
         for rest in (r"", r"[\W\d_]*"):  # ada, then ada_2
@@ -229,6 +248,11 @@ class Roster:
             row for m, row in found
             if not any(o.start() <= m.start() and m.end() <= o.end() and len(o[0]) > len(m[0]) for o, _ in found)
         ]  # fmt: skip
+
+
+def _of_moodle(stem):
+    """A match with the name and the number of a participant, if Moodle has named this folder."""
+    return re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_")
 
 
 def _names(text, word):

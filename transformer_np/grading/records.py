@@ -7,6 +7,7 @@ file that was handed in is kept under the hash of its content: nothing overwrite
 import hashlib
 import json
 import os
+import re
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +25,7 @@ class Record:
 
     number: its place in the order of arrival; entry: the name of the file or folder; files: {name: hash of its content}
     changed: {name: seconds since 1970} by the file system, with "" for the entry itself
-    said: the time of hand-in if something other than a file says it, by: what
+    said: the time of hand-in if something other than a file says it, with the zone that it says; by: what
     seen: when the grading saw it; seed: of that grading; exercises: of the course at that time
     """
 
@@ -168,7 +169,9 @@ class Records:
             return None
         folder = self.folder / "tables"
         folder.mkdir(exist_ok=True)
-        copy = folder / f"{path.stem}-{1 + len(list(folder.iterdir()))}{path.suffix}"
+        kept = (re.fullmatch(r".*-(\d+)", file.stem) for file in folder.iterdir())
+        number = 1 + max((int(found[1]) for found in kept if found), default=0)  # also where earlier ones are deleted
+        copy = folder / f"{path.stem}-{number}{path.suffix}"
         with open(copy, "xb") as file:
             file.write(path.read_bytes())
         return copy

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from ..homework.deadline import shown
 from ..homework.judging.edit import of_kind
 from ..homework.path import all_exercises
 from ..homework.remarks import how
@@ -22,12 +21,16 @@ _RISKY = re.compile(r"(^|;\s*)(?=[=+@＝＋＠-])")
 
 
 def number(value):
-    """A number of points, as short as possible."""
-    return f"{round(value, 4):g}"
+    """A number of points to four digits, as short as possible: -0 is 0."""
+    return f"{round(value, 4) + 0:.15g}"
 
 
-def percent(points, possible):
-    return f"{100 * points / possible:.1f}"
+def percent(points, rubric):
+    """To one digit, and to more if it would look like the pass mark that it misses."""
+    value, digits = 100 * points / rubric.possible, 1
+    while rubric.pass_mark is not None and not _has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
+        digits += 1
+    return f"{value:.{digits}f}"
 
 
 def grades_csv(grades, rubric):
@@ -44,7 +47,7 @@ def grades_csv(grades, rubric):
     table.writerow([columns[0], *more, *columns[1:]])
     for grade in grades:
         points = grade.points(rubric)
-        share = percent(points, rubric.possible)
+        share = percent(points, rubric)
         row = [number(points), number(rubric.possible), share]
         if rubric.has_extended:
             row.append(number(grade.extended_points(rubric)))
@@ -64,7 +67,7 @@ def _columns_on_the_person(grades, rubric):
         columns["name"] = lambda grade: grade.name
     late = rubric.late or any(grade.days_late for grade in grades)
     if late or any(grade.attempt[1] > 1 for grade in grades):
-        columns["handed in"] = lambda grade: (grade.handed_in and shown(grade.handed_in)) or ""
+        columns["handed in"] = lambda grade: (grade.handed_in and rubric.shown(grade.handed_in)) or ""
         columns["time from"] = lambda grade: grade.known_by
     if late:
         columns["days late"] = lambda grade: str(grade.days_late)
@@ -86,14 +89,14 @@ def cell(text):
 def summary(grade, rubric):
     """The points of a student in a few sentences."""
     points = grade.points(rubric)
-    text = f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %."
+    text = f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric)} %."
     if rubric.has_extended:
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
         text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
     if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
-        text += f" Handed in {shown(grade.handed_in)} (time from: {grade.known_by})."
+        text += f" Handed in {rubric.shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
         text += f" Attempt {grade.attempt[0]} of {grade.attempt[1]} counts, the {rubric.attempts}."
     return text

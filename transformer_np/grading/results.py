@@ -82,7 +82,7 @@ class Results:
                 every = [self._task(name, self._seed_of(record)) for name in self.rubric.points]
                 grade = not_tried(student, every, told)
         else:
-            self.reused += texts_key in self._before  # otherwise another has the same content
+            self.reused += {texts_key, *keys.values()} <= self._before  # or else another has the same content
         if None not in results.values():
             grade, texts = grade_of(student, results, not record.files), self.store.results.get(texts_key)
             broken = ("its answers could not be compared with others: read them",) if texts is None else ()

@@ -158,7 +158,7 @@ class Grading:
             old = self.store.renamed(entry, present)
             if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
                 self.store.rename(old, path.name)
-                self.remarks.append(f"{path.name!a} has the content of {old!a}, which is gone: it counts as renamed")
+                self.remarks.append(f"{path.name!r} has the content of {old!r}, which is gone: it counts as renamed")
             self.store.add(entry, self.seed, time, "roster")
             if not entry.files and self.store.last_of(path.name).files:
                 self.unread[path.name] = f"{'; '.join(entry.remarks)}: what was there before counts"
@@ -172,7 +172,7 @@ class Grading:
             student: [
                 {name: files[one.number].get(name) for name in (*one.graded_files, *one.not_loaded)}
                 for one in of
-                if one.is_begun or one.not_loaded
+                if one.begun or one.not_loaded
             ]
             for student, of in grades.items()
         }

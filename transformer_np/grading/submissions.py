@@ -81,7 +81,9 @@ def _handed_in(file):
     except (OSError, ValueError):
         return None, ""
     try:
-        return possible(_parsed(text)), ""
+        time = _parsed(text)
+        possible(time)
+        return time, ""
     except (ValueError, OverflowError, OSError):
         return None, one_line(
             f"{TIMESTAMP} holds no possible time, {text.strip()!r}: the time of the files was taken", 300

@@ -40,6 +40,11 @@ def hindrances(exercise, seconds=10.0):
     return next((found for step in (_about_cases, _about_running) if (found := _found(step, exercise, limit))), [])
 
 
+def doubts(exercise, seconds=10.0):
+    """The problems of an exercise that make right answers wrong: its own answer is not right."""
+    return _found(_about_answer, exercise, TimeLimit(seconds, ends_process=True))
+
+
 def _found(step, exercise, limit):
     judged = step in (_about_answer, _about_mistakes)  # as a student's would be, which no line of a teacher's is
     with nullcontext() if judged else lines_shown():

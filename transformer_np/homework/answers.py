@@ -38,7 +38,8 @@ _PACKAGE = __package__.partition(".")[0]
 
 
 def _piece(cell=None, code=None, found=(), own=(), course=False, names=()):
-    """Code that is executed at once: a file, a cell, or a part of a file up to a second definition of the same name.
+    """Code that is executed at once: a file, a cell, or a part of one: the definitions up to a second one of the same
+    name, or the statements between them, which may take too long.
 
     cell: its number, None in a file; code: None for the whole file as it is; found: its bindings that may be answers:
     the lines and the stubs among them are noted; own: names that it defines as the course's notebook does; course:
@@ -154,18 +155,21 @@ class _File:
             if name in all_exercises():
                 where = f"({place(self.name, None, line + 1)}), where the page puts what cannot be imported"
                 self.elsewhere[name] = f"`{name}` is behind `#|` {where}: mend it and delete the `#|`"
-        parts = self._cut(text, found)
+        parts = self._cut(text, tree, found)
         self.pieces = [_piece(None, code if parts[1:] else whole, here) for code, here in parts]
 
     @staticmethod
-    def _cut(text, found):
-        """[(code, its bindings)]: a text, cut before each further definition of the same exercise."""
-        cuts, seen = [], set()
-        for name, _, top in found:
-            if name in all_exercises() and name in seen and first_line(top) not in cuts:
-                cuts.append(first_line(top))
+    def _cut(text, tree, found):
+        """[(code, its bindings)]: a text, cut before each further definition of the same exercise, and where statements
+        begin or end that run something."""
+        cuts, seen, ran, last = [], set(), False, first_line(tree.body[0]) if tree.body else 0
+        for node in tree.body:
+            names = {name for name, _, top in found if top is node and name in all_exercises()}
+            runs = not names and _runs(node)
+            if (names & seen or runs != ran) and first_line(node) > last:
+                cuts.append(first_line(node))
                 seen = set()
-            seen.add(name)
+            seen, ran, last = seen | names, runs, node.end_lineno
         lines, parts = io.StringIO(text).readlines(), []
         for begin, end in zip([1, *cuts], [*cuts, len(lines) + 1], strict=True):
             here = [one for one in found if begin <= first_line(one[2]) < end]
@@ -252,7 +256,7 @@ class _Notebook(_File):
             return
         self._take(others, number)
         self._take_elsewhere(tree, number)
-        for part, here in self._cut(code, found):
+        for part, here in self._cut(code, tree, found):
             own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
             tops = [top for _, _, top in here]
             names = {self._checked[name]: name for name, _, top in bound if name in self._checked and top in tops}
@@ -267,6 +271,12 @@ class _Notebook(_File):
                     self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): make it a code cell")
 
 
+def _runs(node):
+    """Whether a statement does more than to define something."""
+    is_definition = isinstance(node, DEFINES | ast.Import | ast.ImportFrom)
+    return not is_definition and any(isinstance(n, ast.Call | ast.For | ast.While) for n in ast.walk(node))
+
+
 def _is_written(name, node):
     """Whether a definition is of an exercise, and neither a stub nor the library's."""
     if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _PACKAGE:
@@ -277,8 +287,9 @@ def _is_written(name, node):
 def _checked(tree):
     """(name, exercise) of each check("exercise", name) in a cell, if the name is no exercise's."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node.func) == "check" and len(node.args) == 2:
-            exercise, answer = getattr(node.args[0], "value", None), getattr(node.args[1], "id", None)
+        if isinstance(node, ast.Call) and name_of(node.func) == "check":
+            given = dict(zip(("name", "answer"), node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            exercise, answer = getattr(given.get("name"), "value", None), getattr(given.get("answer"), "id", None)
             if exercise in all_exercises() and answer and answer not in all_exercises():
                 yield answer, exercise
 

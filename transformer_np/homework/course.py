@@ -99,6 +99,10 @@ class Course:
     def possible_extended(self):
         return math.fsum(part.worth for part in self.parts if part.extended)
 
+    def shown(self, time):
+        """A local time as text: in the zone of the deadline, if this has one."""
+        return shown(time.astimezone(self.late.zone) if self.late and self.late.zone else time)
+
     def points_for(self, part, verdict):
         """The points of an answer with this verdict for a part."""
         if part.is_right(verdict):
@@ -210,7 +214,7 @@ class _Settings:
     def course(self):
         self._check_keys()
         due, shown_as = self._deadline()
-        late = self._late(due)
+        late = self._late(due) | {"zone": getattr(self.table.get("deadline"), "tzinfo", None)}
         names = self._names("exercises", list(own_exercises() or all_exercises()))
         extended = self._names("extended", [])
         for name in extended:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 _DAY = timedelta(days=1)
 # {key of [late]: (its range, in words; its largest value)}
@@ -17,18 +17,21 @@ KEYS = {
 class Deadline:
     """due: a local time; grace: minutes; per_day: percent of the points that every day begun takes off
     most_days: after so many days a submission gets no points; None: it always gets what per_day leaves
+    zone: that in which the course gives the deadline, or None
     """
 
     due: datetime
     grace: float = 0.0
     per_day: float = 0.0
     most_days: int | None = None
+    zone: tzinfo | None = None
 
     def days_late(self, when):
         """The days begun since the deadline, by the clock on the wall; 0 for a submission in time or within the grace,
         which pass as time does: an hour that comes twice, at the end of summer time, is two hours."""
         late = when.astimezone(UTC) - self.due.astimezone(UTC)
-        return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil((when - self.due) / _DAY))
+        on_wall = late if self.zone else when - self.due
+        return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil(on_wall / _DAY))
 
     def factor(self, days):
         """The part of its points that a submission keeps which is so many days late, in 0 … 1."""
@@ -53,5 +56,7 @@ def possible(time):
 
 
 def shown(time):
-    """A time to the minute, and to the second if it is not a whole minute: one second can cost a day."""
-    return f"{time:%Y-%m-%d %H:%M}" + (f":{time:%S}" if time.second or time.microsecond else "")
+    """A time to the minute, and to the second if it is not a whole minute: one second can cost a day. With its zone, if
+    it has one."""
+    seconds = f":{time:%S}" if time.second or time.microsecond else ""
+    return f"{time:%Y-%m-%d %H:%M}{seconds} {time:%Z}".rstrip()

@@ -55,10 +55,12 @@ def _always_same(make):
 
 def _inside(as_strided):
     """as_strided, which raises ValueError if the view would reach outside of the memory of its array: Python could end,
-    and other arrays change."""
+    and other arrays change. NumPy's own code, such as np.vectorize, only asks such a view for its shape."""
 
     def viewed(x, *args, **options):
         view, memory = as_strided(x, *args, **options), np.asarray(x)
+        if is_installed(sys._getframe(1).f_code.co_filename):
+            return view
         while isinstance(memory.base, np.ndarray):
             memory = memory.base
         (first, last), (begin, end) = map(np.lib.array_utils.byte_bounds, (view, memory))

@@ -84,6 +84,12 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     return module, found, first
 
 
+def without(pieces, begun, again):
+    """The pieces of a file without the last one that was begun, which took too long or ended the process; of a file in
+    which this happens again, those before it: every piece may be slow. begun: how many were begun"""
+    return [*pieces[: begun - 1], *([] if again else pieces[begun:])]
+
+
 def _definition(file, cell, piece, name, module, value):
     """The Definition of an answer in a module, as a piece of its file, or None, has made it."""
     line, is_stub = (piece["lines"].get(name), name in piece["stubs"]) if piece else (None, False)
@@ -109,6 +115,8 @@ def _module(name, path):
     module = ModuleType(short)
     module.__file__ = str(path)
     module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
+    if name.endswith("__init__.py"):
+        module.__path__ = [folder]
     sys.modules[short] = module
     return module, True
 

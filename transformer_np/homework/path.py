@@ -118,7 +118,8 @@ def find(name):
     known = {plain(one): exercise for one, exercise in all_exercises().items()}
     if plain(name) in known:
         return known[plain(name)]
-    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(plain(name), known)}")
+    where = f" in {_folder} or in the library" if _folder else ""  # beside a released copy, the originals
+    raise ValueError(f"there is no exercise {name!r}{where}{_did_you_mean(plain(name), known)}")
 
 
 def chosen(word):

@@ -1,5 +1,14 @@
 """What is said of the files of a hand-in: missing answers, files that fail, definitions that were not counted."""
 
+import ast
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+
+from .standins import is_stood_for
+
+_THERE = ("numpy", __package__.partition(".")[0])
+
 
 def place(file, cell, line):
     """Where something is, in words."""
@@ -11,19 +20,13 @@ def missing(name, known, crashes, where="the submission"):
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
-            ran = cell and not is_last(crashes[file])
-            why = f"{place(file, cell, None)}, fails" if ran else f"{file} {how(file)} ({kind})"
+            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file)} ({kind})"
             return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
     if name in known.course:
         return False, f"{known.course[name]} has it as the course's notebook does, which is no answer."
     return False, f"{where} contains no {name}."
-
-
-def is_last(crash):
-    """Whether no cell ran after one that failed in this way."""
-    return crash.kind == "TimeoutError" or crash.text.startswith(("it ended the process", "its process was killed"))
 
 
 def remarks_on(known, crashes, definitions, names):
@@ -67,14 +70,45 @@ def _is_replaced(one, later):
 
 def failed(file, crash):
     """A remark on a file that raised an exception."""
-    counts = "; only the cells before count" if is_last(crash) and file.endswith(".ipynb") else ""
     if crash.kind == "TimeoutError":
-        return f"{file} timed out while loading{counts}"
+        return f"{file} has code that takes too long, which was left out"
     text = " ".join(crash.text.split())[:120]
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({said}){counts}"
+    return f"{file} {how(file)} ({said})"
+
+
+def not_there(sources, path):
+    """The remarks on imports that work here, but not where answers are graded: with Python, NumPy and the hand-in.
+
+    sources: {file: its code}; path: of the hand-in, a file or a folder
+    """
+    remarks = []
+    for file, code in sources.items():
+        folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
+        for package in _imported(code):
+            if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
+                remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
+            elif package not in sys.stdlib_module_names and package not in _THERE and not is_stood_for(package):
+                with suppress(ImportError, ValueError):
+                    if find_spec(package):
+                        remarks.append(f"{file} imports {package}, which is not there where answers are graded")
+    return remarks
+
+
+def _imported(code):
+    """The packages that some code imports, but for those that it can do without."""
+    try:
+        nodes = [*ast.walk(ast.parse(code))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
+    names = []
+    for node in (node for node in nodes if id(node) not in tried):
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+    return dict.fromkeys(name.partition(".")[0] for name in names)
 
 
 def how(file):

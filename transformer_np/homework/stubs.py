@@ -6,7 +6,7 @@ import inspect
 import sys
 import textwrap
 
-from .definitions import first_line, read_by, unread
+from .definitions import DEFINES, first_line, read_by, stored, unread
 from .exercise import public_home
 from .path import chapter_line, chapters, own_exercises
 
@@ -84,9 +84,10 @@ def with_stub(text, exercise):
 
 
 def _definitions(text, name):
-    """[(first line, line after it)] of the functions and classes of a name at the top of a file, counted from 0."""
+    """[(first line, line after it)] of what defines a name at the top of a file, counted from 0."""
     try:
-        nodes = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
+        nodes = [node for node in ast.parse(text).body if isinstance(node, DEFINES | ast.Assign | ast.AnnAssign)]
+        nodes = [node for node in nodes if [*stored(node)][:1] == [name]]
         return [(first_line(node) - 1, node.end_lineno) for node in nodes]
     except (SyntaxError, ValueError):  # a student may have lost the way in just this function
         found = [(line, body) for other, body, line in unread(text) if other == name]

@@ -1,5 +1,6 @@
 """A student's submission: a file or a folder of files, loaded and checked in the order of the path."""
 
+import builtins
 import importlib
 import inspect
 import os
@@ -13,19 +14,19 @@ from pathlib import Path
 import numpy as np
 
 from ..support.intercept import methods
-from .answers import Survey, survey
+from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .guard import guarded, is_students, safe_numpy, unheard
+from .guard import guarded, is_students, no_input, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
-from .loading import MOST_TRIED, execute, is_own, ranked
+from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, place, remarks_on
+from .remarks import best, how, missing, not_there, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -86,22 +87,24 @@ def load(path, time_limit=SECONDS, strict=True):
     files, known = files_of(path)
     found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
-        for name, of_file in known.load.items():
-            begun = []
+        left = [(name, of_file) for name, of_file in known.load.items()]
+        while left:
+            (name, of_file), begun = left.pop(0), []
             try:
                 module, defined, error = _execute(
-                    name, files.paths[name], **of_file, names=names, limit=limit, begun=begun
+                    name, files.paths[name], **of_file, names=names, limit=limit, begun=begun, again=name in crashes
                 )
             except Stopped as stopped:
-                crashes[name] = Crash("TimeoutError", str(stopped), "", stopped.trace)
-                for module, defined in begun[-1:] if name.endswith(".ipynb") else ():  # the cells before count
-                    modules.append(module)
-                    found.append(defined)
+                for module, _ in begun[-1:]:  # once more without what took too long
+                    sys.modules.pop(module.__name__, None)
+                    pieces = without(of_file["pieces"], len(begun), name in crashes)
+                    left.insert(0, (name, of_file | {"pieces": pieces}))
+                crashes.setdefault(name, Crash("TimeoutError", str(stopped), "", stopped.trace))
             else:
                 modules.append(module)
                 found.append(defined)
                 if error is not None:
-                    crashes[name] = crash_of(error)
+                    crashes.setdefault(name, crash_of(error))
             if strict and name in crashes:
                 raise LoadError(files.paths[name], crashes[name])
         helpers = {name: sys.modules[name] for name in of_students()}
@@ -113,7 +116,8 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    return Submission(path, definitions, imported, tuple(modules), known, crashes, files.remarks, helpers)
+    remarks = (*files.remarks, *not_there(source_of(files.files, known), path))
+    return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
 def files_of(path):
@@ -176,10 +180,11 @@ def _is_below(file, root):
     return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
-def _execute(name, path, pieces, skipped, names, limit, begun):
+def _execute(name, path, pieces, skipped, names, limit, begun, again):
     """What `execute` returns. A notebook is silent, and shows nothing, as does a file that was exported from one.
 
-    begun: a list to which the module and its definitions are added before each piece
+    begun: a list to which the module and its definitions are added before each piece; again: whether it is executed
+        once more, and has shown everything
     """
     in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
     if in_notebook and any(word in (piece["code"] or "") for piece in pieces for word in DRAWING):
@@ -187,12 +192,14 @@ def _execute(name, path, pieces, skipped, names, limit, begun):
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
         around.enter_context(warnings.catch_warnings())
-        shown = (unseen(), unheard(errors=False)) if in_notebook else ()
+        shown = (unseen(), unheard(errors=False)) if in_notebook or again else ()
         without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
-        for context in (_same_folder(), safe_numpy(), without_check, colab(), *shown):
+        alone = methods(sys, {"argv": [str(path)]}), methods(builtins, {"input": no_input})
+        for context in (_same_folder(), safe_numpy(), without_check, colab(), *alone, *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
+        warnings.simplefilter("ignore", ResourceWarning)  # open(…).read() is no mistake
         return execute(name, path, pieces, names, skipped, begin=lambda *known: begun.append(known))
 
 

@@ -9,7 +9,7 @@ LONGEST = 4  # words of an n-gram
 
 
 def bleu(outputs, references):
-    """The score of translations against one reference each, in [0, 1].
+    """The score of translations against one reference each, in [0, 1]; None if no reference has LONGEST words.
 
         BLEU = min(1, e^(1 − r/c)) · (p₁ p₂ p₃ p₄)^¼
         pₙ = Σ min(count in output, count in reference) / Σ count in output
@@ -21,7 +21,7 @@ def bleu(outputs, references):
     """
     if not outputs:
         raise ValueError("there are no translations to score")
-    matched, total, lengths = Counter(), Counter(), [0, 0]
+    matched, total, lengths, possible = Counter(), Counter(), [0, 0], False
     for pair in zip(outputs, references, strict=True):
         cut = [[WordTokenizer.plain(piece) for piece in WordTokenizer.cut(text)] for text in pair]
         lengths = [length + len(words) for length, words in zip(lengths, cut, strict=True)]
@@ -29,6 +29,9 @@ def bleu(outputs, references):
             output, reference = (Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in cut)
             matched[n] += (output & reference).total()
             total[n] += output.total()
+        possible |= len(cut[1]) >= LONGEST
+    if not possible:  # such as numbers: not even the right ones would have a 4-gram
+        return None
     if not all(matched[n] for n in range(1, LONGEST + 1)):
         return 0.0
     c, r = lengths

@@ -102,7 +102,7 @@ class Classifier(Trained):
     output: what the model says, as in `PretrainedFolder`
     """
 
-    pairs, output = False, "one"
+    unit, pairs, output = "text", False, "one"
 
     def __init__(self, model, tokenizer, labels, max_len=None):
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
@@ -122,7 +122,7 @@ class Classifier(Trained):
         """The Encoded of one text, or of a pair of texts; what is too long is cut off. Raises ValueError if it is
         empty, or if the model was trained on pairs and this is none, or the other way round."""
         if self.pairs is not None and self.pairs != (second is not None):
-            raise ValueError(f"the model reads {'pairs of texts: pass two' if self.pairs else 'one text, not a pair'}")
+            raise ValueError(f"the model reads {'pairs of texts, not one' if self.pairs else 'one text, not a pair'}")
         encoded = _encoded(self.tokenizer, *(part and self.seen.fold(part) for part in (text, second)), self.max_len)
         if not encoded.ids:
             raise ValueError("the text is empty: there is nothing to classify")
@@ -178,7 +178,9 @@ class Classifier(Trained):
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
-        return {"loss (nats per text)": loss, "accuracy": right, "texts": len(texts)}
+        longer = sum(self._split(text).left_out > 0 for text, _ in texts)
+        found = {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
+        return found | ({"longer ones cut off": longer} if longer else {})
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""

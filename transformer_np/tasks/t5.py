@@ -331,7 +331,7 @@ def _pair_batches(split, tokenizer, options, batch_size):
         data.Seq2SeqBatches(pairs, size, options.seed, bos_id=PAD)
         for pairs, size in zip(rows, (batch_size, 128), strict=True)
     )
-    note = f"{len(split.train):,} examples to learn from, {len(split.validation):,} for validation, "
+    note = f"{len(fitting[0]):,} examples to learn from, {len(fitting[1]):,} for validation, "
     note += f"{len(split.test):,} unseen for the test"
     return train, held_out, note + (f", {left_out} too long and left out" if left_out else "")
 

@@ -162,6 +162,8 @@ class TextGenerator(Trained):
         text = data.read_text(path)
         unknown = self.tokenizer.unknown(text)
         ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
+        if len(ids) < 2:
+            raise ValueError(f"{path} has {len(ids)} tokens, but at least 2 are needed: the first is not predicted")
         found = with_perplexity(self._loss(ids))
         return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
 

@@ -19,9 +19,10 @@ class Trained:
     labels: the names of the classes of a text, if it has such
     mask: the id of a hidden token, if it has one
     reads: the part of a text that is too long that it reads: its "beginning" or its "end"
+    unit: its loss is in nats per token, text or pair
     """
 
-    task, seen, labels, mask, reads = None, Seen(), None, None, "beginning"
+    task, seen, labels, mask, reads, unit = None, Seen(), None, None, "beginning", "token"
 
     @property
     def reader(self):
@@ -86,9 +87,9 @@ def mean_loss(objective, batches):
     return float(nats / max(1, targets))
 
 
-def with_perplexity(loss, unit="token"):
+def with_perplexity(loss):
     """{name: number} of a mean loss."""
-    return {f"loss (nats per {unit})": loss, "perplexity": exp(min(loss, 700.0))}
+    return {"loss (nats per token)": loss, "perplexity": exp(min(loss, 700.0))}
 
 
 def share_exact(examples, written, batch_size, pad_id=PAD):

@@ -163,15 +163,17 @@ class Translator(Trained):
         """The loss, the perplexity, the exact match and BLEU on sentence pairs; see `Trained.evaluate`."""
         tokenizers = {"source": self.src_tokenizer, "target": self.tgt_tokenizer}
         most = self.model.config.max_len
-        pairs = [pair for pair in data.read_pairs(path) if len(_encode([pair], tokenizers, most))]
+        read = [(self.seen.fold(source), target) for source, target in data.read_pairs(path)]
+        pairs = [pair for pair in read if len(_encode([pair], tokenizers, most))]
         if not pairs:
             raise ValueError(f"no sentence pair in {path} is short enough for the model: {most} tokens")
         batches = data.Seq2SeqBatches(_encode(pairs, tokenizers, most), 128).in_order()
         loss = mean_loss(TeacherForcing(self.model), batches)
         outputs, targets = [self.translate(source) for source, _ in pairs], [_spaced(target) for _, target in pairs]
         right = sum(_spaced(output) == target for output, target in zip(outputs, targets, strict=True))
-        scores = {"exact match": right / len(pairs), "BLEU": bleu(outputs, targets), "sentence pairs": len(pairs)}
-        return with_perplexity(loss) | scores
+        found, score = with_perplexity(loss) | {"exact match": right / len(pairs)}, bleu(outputs, targets)
+        found |= ({} if score is None else {"BLEU": score}) | {"sentence pairs": len(pairs)}
+        return found | ({"longer ones left out": len(read) - len(pairs)} if len(pairs) < len(read) else {})
 
 
 def format_steps(sentence, translator):
@@ -238,7 +240,7 @@ class TranslationTask(Task):
             optimizer_of(options, model, partial(Adam, betas=(0.9, 0.98), eps=1e-9)),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
             list(data.Seq2SeqBatches(validation, 128).in_order()), schedule=_schedule(options),
-            note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
+            note=f"{len(train):,} training pairs, {len(validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),

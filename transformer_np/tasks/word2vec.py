@@ -49,6 +49,8 @@ class WordVectors(Trained):
     vectors.analogy("man", "king", "woman")               # [("queen", 0.71), …], if the text has them
     """
 
+    unit = "pair"
+
     def __init__(self, words, vectors):
         self.words, self.vectors = list(words), as_float_array(vectors, "vectors")
         self._rows = {word: row for row, word in enumerate(self.words)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from .. import data
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
+from ..support.checks import refusing
 from ..training import Adam, SegmentRecurrence
 from . import options as flag
 from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, optimizer_of, option, sizes
@@ -58,7 +59,7 @@ class XLTextGenerator(TextGenerator):
 
     def _loss(self, ids):
         """The mean loss of a text, in segments of the training's length with the memory between them."""
-        streams = data.TextStreams(ids, min(self.segment_len, max(1, len(ids) - 1)), 1)
+        streams = data.TextStreams(ids, min(self.segment_len, len(ids) - 1), 1)
         return mean_loss(SegmentRecurrence(self.model, self.model.mem_len), streams.in_order())
 
 
@@ -73,9 +74,11 @@ class XLTask(GPTTask):
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
         train, validation = (encode_text(tokenizer, part) for part in (split.train, split.validation))
-        streams = data.TextStreams(train, options.segment_len, options.batch_size)
+        with refusing("the training part of the text"):
+            streams = data.TextStreams(train, options.segment_len, options.batch_size)
         side_by_side = max(1, min(options.batch_size, (len(validation) - 1) // options.segment_len))
-        held_out = data.TextStreams(validation, options.segment_len, side_by_side)
+        with refusing("the validation part of the text"):
+            held_out = data.TextStreams(validation, options.segment_len, side_by_side)
         own = {"mem_len": options.mem_len, "norm_first": options.norm == "pre"}
         model = TransformerXL(TransformerXLConfig(len(tokenizer), **own, **sizes(options)))
         names = {"char": "different characters", "bpe": "different tokens"}

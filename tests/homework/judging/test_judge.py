@@ -613,6 +613,15 @@ def test_an_answer_in_a_cell_that_is_timed_has_its_line(tmp_path, monkeypatch):
     assert "One change in line 3 makes it right:\n    return dy * (1 + y * y)\n" in told
 
 
+def test_an_answer_that_autoreload_has_renewed_has_its_line(tmp_path):
+    """IPython's autoreload compiles a changed function alone: its code says that it is in line 1."""
+    file, names = tmp_path / "own.py", {}
+    file.write_text("x = 1\n\n\ndef tanh_backward(dy, y):\n    return dy * (1 + y * y)\n", encoding="utf-8")
+    exec(compile(file.read_text(encoding="utf-8").lstrip("x =1\n"), str(file), "exec"), names)
+    assert names["tanh_backward"].__code__.co_firstlineno == 1
+    assert "One change in line 5 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message
+
+
 def test_a_picture_in_an_answer_is_shown_once(monkeypatch):
     shown = []
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -150,6 +150,126 @@ else:
 def relu(x):
     return positive(x)
 
+--- an object that can be called, which has no hash
+says: One change in line @ makes it right:
+from dataclasses import dataclass, field
+
+@dataclass
+class Backward:
+    keep: bool = True
+    seen: list = field(default_factory=list)
+
+    def total(self, dy, y, axis):
+        return (dy * y).sum(axis=axis, keepdims=self.keep)
+
+    def __call__(self, dy, y, axis=-1):
+        self.seen.append(axis)
+        return y * (dy + self.total(dy, y, axis))  # shown
+
+softmax_backward = Backward()
+
+--- an object without a dict
+says: One change in line @ makes it right:
+class Backward:
+    __slots__ = ("sign",)
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def __call__(self, dy, y, axis=-1):
+        return y * (dy - self.sign * (dy * y).sum(axis=axis, keepdims=True))  # shown
+
+softmax_backward = Backward(-1)
+
+--- a method of an object
+says: One change in line @ makes it right:
+class Softmax:
+    def backward(self, dy, y, axis=-1):
+        return y * (dy + (dy * y).sum(axis=axis, keepdims=True))  # shown
+
+softmax_backward = Softmax().backward
+
+--- a static method
+says: One change in line @ makes it right:
+class Softmax:
+    @staticmethod
+    def total(dy, y, axis):
+        return (dy + y).sum(axis=axis, keepdims=True)  # shown
+
+    @staticmethod
+    def backward(dy, y, axis=-1):
+        return y * (dy - Softmax.total(dy, y, axis))
+
+softmax_backward = Softmax.backward
+
+--- a part of the arguments given before
+says: One change in line @ makes it right:
+from functools import partial
+
+def general(keepdims, dy, y, axis=-1):
+    return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
+
+softmax_backward = partial(general, True)
+
+--- a function that another one makes
+says: One change in line @ makes it right:
+def made(keepdims):
+    def backward(dy, y, axis=-1):
+        return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
+
+    return backward
+
+softmax_backward = made(True)
+
+--- a file with a magic of IPython
+says: One change in line @ makes it right:
+%matplotlib inline
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy + (dy * y).sum(axis=axis, keepdims=True))  # shown
+
+--- np.vectorize of rows
+says: One change in line @ makes it right:
+@np.vectorize(signature="(n),(n)->(n)")
+def of_row(dy, y):
+    return y * (dy + dy @ y)  # shown
+
+def softmax_backward(dy, y, axis=-1):
+    dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
+    return np.moveaxis(of_row(dy, y), -1, axis)
+
+--- two results in each other's place beside another mistake
+says: Two changes make it right
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    dgamma, dbeta = (part.reshape(-1, dy.shape[-1]).sum(axis=0) for part in (dy * x_hat, dy))
+    dxh = dy * gamma
+    dx = dxh - dxh.mean(-1, keepdims=True) - x_hat * 2 * (dxh * x_hat).mean(-1, keepdims=True)  # shown
+    return inv_std * dx, dbeta, dgamma  # shown
+
+--- two parameters in each other's place are both marked
+marks: beta + gamma
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inv_std = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
+    return centred * inv_std * beta + gamma, centred * inv_std, inv_std
+
+--- a counter that goes on by two
+says: Off by one: `2` is one too large here.
+class Adam:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        self.parameters, self.lr, self.betas, self.eps = list(parameters), lr, betas, eps
+        self.m = [np.zeros_like(p.data) for p in self.parameters]
+        self.v = [np.zeros_like(p.data) for p in self.parameters]
+        self.n = 0
+
+    def step(self):
+        self.n += 2  # shown
+        (a, b) = self.betas
+        for i, p in enumerate(self.parameters):
+            self.m[i] = a * self.m[i] + (1 - a) * p.grad
+            self.v[i] = b * self.v[i] + (1 - b) * p.grad**2
+            m, v = self.m[i] / (1 - a**self.n), self.v[i] / (1 - b**self.n)
+            p.data -= self.lr * m / (np.sqrt(v) + self.eps)
+
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
 says: One change in line @ makes it right:
@@ -898,6 +1018,19 @@ def tanh(x):
 def tanh_backward(dy, y):
     t = tanh(y)
     return dy * (1 - t * t)
+
+--- a generator may hold the mistake
+says: the last is missing
+from itertools import islice
+
+def windows(ids, T, rng):
+    while True:
+        s = int(rng.integers(0, len(ids) - T))
+        yield ids[s : s + T], ids[s + 1 : s + T]
+
+def text_windows(ids, block_size, batch_size, rng):
+    x, y = zip(*islice(windows(ids, block_size, rng), batch_size))  # not shown
+    return np.stack(x), np.stack(y)
 
 --- a lambda that is another exercise is no place
 named: y taken for x

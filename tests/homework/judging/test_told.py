@@ -203,6 +203,31 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
             totals.append(total)
     return (outputs, np.array(totals)) if return_log_probs else outputs
 
+--- a tuple of two results in place of one
+says: Is it a tuple of several results, of which one is meant?
+not: In this case (2,) is
+def feed_forward(x, w1, b1, w2, b2):
+    def hidden(x):
+        h = x @ w1 + b1
+        return h[..., :1], np.maximum(h, 0)
+
+    return np.array(hidden(x)) @ w2 + b2, hidden(x)[1]
+
+--- a class in place of an object
+says: Is an object of it meant, softmax(…)?
+class softmax:
+    def __call__(self, x, axis=-1):
+        return x
+
+--- an array as a key
+says: @lru_cache and @cache keep their results in a dict
+from functools import lru_cache
+
+@lru_cache
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
 --- a view that reaches outside of its array is refused
 named: a view outside of its array
 says: reads memory that belongs to others

@@ -63,11 +63,13 @@ def draw_copying(args, plots):
     flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
 def draw_loss(args, plots):
-    from ...tasks import TASKS, runs
-    from ...training import History
+    from ...tasks import TASKS, runs, task_of
+    from ...training import History, load_checkpoint
 
-    folder = Path(args.folder or runs.newest_run(*TASKS))
-    return plots.training_curve(History.load(folder / runs.CHECKPOINT))
+    checkpoint = Path(args.folder or runs.newest_run(*TASKS)) / runs.CHECKPOINT
+    history, kind = History.load(checkpoint), load_checkpoint(checkpoint, "history.")[1].get("kind")
+    unit = task_of(kind).Result.unit if kind in TASKS else "token"  # a Trainer's own checkpoint is of no kind
+    return plots.training_curve(history, unit=f"nats per {unit}")
 
 
 @picture(

@@ -14,7 +14,7 @@ from types import FunctionType
 
 from ...homework.answers import as_they_are
 from ...homework.judging.crash import Crash
-from ...homework.loading import MOST_TRIED, Definition
+from ...homework.loading import MOST_TRIED, Definition, without
 from ...support.checks import refusing
 from .bubblewrap import START_SECONDS
 from .keeper import Ended, Keeper, NotStarted
@@ -147,8 +147,8 @@ def try_submission(files, tasks, limits, walls=(), keeper=None, known=None):
 
 
 def _try_task(task, job, limits, keeper, tried):
-    """Add the results of an exercise to a Tried. A file whose loading ends the process is taken out of the job; of a
-    notebook, the cells before remain."""
+    """Add the results of an exercise to a Tried. A piece of a file that ends the process is taken out of the job, or
+    the file if it sends forged messages."""
     replies, definitions = tried.replies.setdefault(task.name, []), None
     while definitions is None or len(replies) < len(definitions):
         if tried.defined is not None and task.name not in tried.defined:
@@ -159,20 +159,25 @@ def _try_task(task, job, limits, keeper, tried):
             return
         run = _tried_run(task, job | {"which": len(replies)}, limits, keeper, tried)
         if run.file is not None:
-            tried.not_loaded[run.file] = run.lost
-            # another file may import a .py file, which has to be whole
-            begun = run.file.endswith(".ipynb") and job["load"][run.file]["pieces"][: run.pieces]
-            if begun:
-                where = f'  File "{run.file}, cell {begun[-1]["cell"]}"'
-                tried.not_loaded[run.file] = replace(run.lost, trace=where)
-            if begun and (done := begun[:-1]):
-                job["load"][run.file] = job["load"][run.file] | {"pieces": done}
+            pieces = job["load"][run.file]["pieces"]
+            trace, again = _place(run.file, pieces[run.pieces - 1]) if run.pieces else "", run.file in tried.not_loaded
+            tried.not_loaded.setdefault(run.file, replace(run.lost, trace=trace))
+            if left := without(pieces, run.pieces, again) if run.pieces and run.lost.text != DISTURBED else []:
+                job["load"][run.file] = job["load"][run.file] | {"pieces": left}
                 continue
             for of in (job["files"], job["load"]):
                 of.pop(run.file, None)
         else:
             _add(run, tried)
             definitions = run.definitions
+
+
+def _place(file, piece):
+    """Where a piece of a file begins, as in a traceback."""
+    if piece["cell"] is not None:
+        return f'  File "{file}, cell {piece["cell"]}"'
+    code = piece["code"] or ""
+    return f'  File "{file}", line {1 + len(code) - len(code.lstrip())}'
 
 
 def _tried_run(task, job, limits, keeper, tried):

@@ -75,7 +75,8 @@ class _Arrays:
             if array.dtype.str in _DTYPES:
                 self.parts.append(array.tobytes())
                 self.size += array.nbytes
-                return {"a": [array.dtype.str, list(array.shape), self.size - array.nbytes]}
+                said = [array.dtype.str, list(array.shape), self.size - array.nbytes]
+                return {"a": said} if isinstance(value, np.ndarray) else {"n": said}
             if array.ndim:
                 return {"o": array.dtype.str}
         return {"x": kind.__name__[:60]}
@@ -101,6 +102,8 @@ class _Values:
             return dict(inside)
         if kind == "a":
             return self._array(*inside)
+        if kind == "n":  # a number, whose kind a message may name
+            return self._array(*inside)[()]
         if kind == "m":
             return np.ma.masked_all(1)
         if kind == "o" and _NO_NUMBERS.fullmatch(inside):

@@ -137,6 +137,8 @@ def _kind_and_text(error):
 def _parameters_that_do_not_fit(exercise, answer):
     """A sentence on the difference between the answer's parameters and the exercise's, or ""."""
     pairs = [(exercise.reference, answer)]
+    if isinstance(answer, type) and not isinstance(exercise.reference, type):
+        return f"The answer is a class, but the exercise is a function. Is an object of it meant, {answer.__name__}(…)?"
     if isinstance(answer, type):
         pairs = [(getattr(exercise.reference, n), getattr(answer, n, None)) for n in ("__init__", *exercise.parts)]
     for wanted, given in pairs:

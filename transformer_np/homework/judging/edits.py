@@ -107,7 +107,7 @@ def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
 
 
 def _counts_up(node):
-    return isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.AugAssign) and getattr(node.value, "value", None) == 1
 
 
 def _same_edit(edit, names):

@@ -32,9 +32,10 @@ def explain(trials, found, place=None):
         cover = Cover(cells, place)
         told = _Told(cells, cover)
         told.mistakes()
+        described = told.descriptions()
         told.said += told.rest() if not place or place.count > 1 else []
         told.crashes()
-        told.descriptions()
+        told.said += described
         if not cover.picked and not place:
             told.without_mistakes()
         texts, names = told.texts[: MOST + 1], told.names
@@ -96,8 +97,9 @@ class _Told:
             told |= {label, finding.failure}
 
     def descriptions(self):
-        """What explains every number of a result that no mistake explains in the first failing case."""
-        cells = self.cells
+        """[(name, text)] of what explains every number of a result that no mistake explains in the first failing
+        case."""
+        cells, said = self.cells, []
         for i in sorted(i for i, label in self.left if label == self.label and i != NOTHING):
             one = cells.exactly((i, self.label))
             if one is None or (one.name in CHANCE and self.names):
@@ -106,12 +108,13 @@ class _Told:
             found = {label: cells.exactly((i, label)) for label in others}
             holds = {x for x, other in found.items() if other and other.name.split()[:2] == one.name.split()[:2]}
             case = f"With {self.label}: " if self.label else "In the plain case: "
-            self.say(one.name, one.text if holds == others else f"{case}{one.text}")
+            said.append((one.name, one.text if holds == others else f"{case}{one.text}"))
             self.left -= {(i, label) for label in {self.label, *holds}}
             strange = [n for x in cells.labels if x in others - holds for n in cells.labels[x]]
             strange = [f for f in map(cells.found.__getitem__, strange) if f.wrong and f.outcome == "wrong shape"]
             if strange and cells.first_failed.outcome != "wrong shape":
-                self.say(None, f"With {strange[0].case.label}: {strange[0].fact()[0]}")
+                said.append((None, f"With {strange[0].case.label}: {strange[0].fact()[0]}"))
+        return said
 
     def without_mistakes(self):
         """What is told if no mistake is known: of axes, of an order, or the smallest call."""

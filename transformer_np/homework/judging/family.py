@@ -5,16 +5,16 @@ import copy
 import linecache
 import sys
 import warnings
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from math import isqrt
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
 
 import numpy as np
 
-from ..definitions import bindings
+from ..definitions import bindings, first_line
 from ..guard import SAFE, is_students
-from ..magics import timed
+from ..magics import from_cells, timed
 from ..path import all_exercises
 from ..rewriting import Mistakes
 from .attempt import arrays_of
@@ -61,35 +61,49 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        # the library's decorators stay, and its functions change nothing
-        bare, copied = (_undecorated, _copied) if of_student else (lambda thing: thing,) * 2
-        self.answer, answer = answer, bare(answer)
-        self.trees, self.lines, self.is_decorated = {}, [], answer is not self.answer
+        bare, origin_of, copied = _undecorated, _origin_of, _copied
+        if not of_student:  # the library's decorators stay, and its functions change nothing
+            bare, origin_of, copied = _itself, lambda thing: (thing, _itself), _itself
+        self.answer, (origin, self._again) = answer, origin_of(answer)
+        answer = bare(origin)
+        self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not origin, {}
         self.most_steps = MOST_STEPS
         function = _function_of(answer)
         self.file = function and function.__code__.co_filename
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: SAFE.get(value, value) if callable(value) else value if name in OF_PYTHON else copied(value)
+            name: _safe(value) if callable(value) else value if name in OF_PYTHON else copied(value)
             for name, value in function.__globals__.items()
         }
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         if self.file == "<timed exec>":
             self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
-        known = _definitions("".join(self.lines), self.file)
-        own = {name: bare(self.space.get(name)) for name in known}
-        known = {name: tree for name, tree in known.items() if _is_at(tree, own[name], self.file)}
+        tree = _parsed("".join(self.lines), self.file)
+        known = _definitions(tree)
+        origins = {name: origin_of(value) for name, value in self.space.items()}
+        own = {name: bare(origins[name][0]) for name in known if name in origins}
+        known = {name: tree for name, tree in known.items() if _is_at(tree, own.get(name), self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
+        if first is None and (inner := _inner(tree, answer, self.file)):
+            first, own[inner.name], known[inner.name] = inner.name, answer, inner
+            cells = zip(answer.__code__.co_freevars, answer.__closure__ or (), strict=True)
+            self.space |= {name: _copied(cell.cell_contents) for name, cell in cells if cell != CellType()}
         left = [first] if first else []
         while left:
             name = left.pop(0)
-            if name not in self.trees and (not self.trees or not of_student or name not in all_exercises()):
-                self.trees[name] = _Unhinted().visit(known[name])
-                left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
+            if of_student and self.trees and name in all_exercises():
+                continue
+            origin, again = origins.get(name, (None, _itself))
+            of = name if name == first else next((other for other in known if own[other] is bare(origin)), None)
+            if of and (of != name or again is not _itself):
+                self._made[name] = of, again
+            if of and of not in self.trees:
+                self.trees[of] = _Unhinted().visit(known[of])
+                left += [n.id for n in ast.walk(known[of]) if isinstance(n, ast.Name)]
         self._originals = {name: answer if name == first else own[name] for name in self.trees}
-        self.is_decorated |= any(own[name] is not self.space[name] for name in self.trees if name != first)
+        self.is_decorated |= any(own[name] is not origins[name][0] for name in self.trees if name != first)
         for tree in self.trees.values():
             count_steps(tree)
 
@@ -112,9 +126,10 @@ class Family:
                     thing = self._originals[name]
                     codes = _codes_in(compile(ast.Module([tree], []), self.file, "exec"))
                     made[id(thing)] = space[name] = _made_again(thing, codes, space, made)
+                space |= {name: again(space[of]) for name, (of, again) in self._made.items()}
+                return self._again(space[next(iter(self.trees))]), space[STEP]
         except Exception:  # such as an assignment to an expression
             return None, None
-        return space[next(iter(self.trees))], space[STEP]
 
     def marked(self, node):
         """The line of a node with a mark below it."""
@@ -223,6 +238,7 @@ def _made_again(thing, codes, space, made):
         return _function(thing, codes, space)
     codes, cell = _codes_in(codes[thing.__name__][0]), CellType()
     members = {k: v for k, v in vars(thing).items() if k not in ("__dict__", "__weakref__")}
+    members = {k: v for k, v in members.items() if not isinstance(v, MemberDescriptorType)}  # of __slots__
     for name, member in members.items():
         if isinstance(member, staticmethod | classmethod):
             members[name] = type(member)(_function(member.__func__, codes, space, cell))
@@ -248,6 +264,11 @@ def _function(function, codes, space, cell=None):
     return again
 
 
+def _safe(value):
+    """What stands for a function while an answer runs. An object that can be called may have no hash."""
+    return next((safe for function, safe in SAFE.items() if function is value), value)
+
+
 def _copied(value):
     """A copy of a container; itself if it holds something that has none, such as an open file or a figure."""
     try:
@@ -265,22 +286,53 @@ def _undecorated(thing):
     return thing
 
 
+def _origin_of(thing):
+    """(the function or class that a partial, a method or an object with `__call__` is made of, what makes the same of
+    another one)"""
+    if isinstance(thing, partial):
+        origin, again = _origin_of(thing.func)
+        return origin, lambda new: partial(again(new), *thing.args, **thing.keywords)
+    if isinstance(thing, np.vectorize):
+        origin, again = _origin_of(thing.pyfunc)
+        options = {"excluded": thing.excluded, "cache": thing.cache, "signature": thing.signature}
+        return origin, lambda new: np.vectorize(again(new), thing.otypes, **options)
+    if isinstance(thing, MethodType):
+        origin, again = _origin_of(thing.__self__)
+        return origin, lambda new: getattr(again(new), thing.__name__)
+    function = None if isinstance(thing, FunctionType | type) else _function_of(type(thing))
+    if function is None or not is_students(function.__code__.co_filename):
+        return thing, _itself
+    return type(thing), lambda new: _of_class(copy.deepcopy(thing), new)
+
+
+def _itself(thing):
+    return thing
+
+
+def _of_class(thing, cls):
+    object.__setattr__(thing, "__class__", cls)  # of a frozen dataclass too
+    return thing
+
+
 def _function_of(thing):
-    """A function itself, or the first method of a class; None of anything else, and of a closure, which cannot be made
-    again."""
+    """A function itself, or the first function among the members of a class; None of anything else."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
-    first = next((member for member in members if isinstance(member, FunctionType)), None)
-    return None if first is None or (first is thing and first.__code__.co_freevars) else first
+    members = (m.__func__ if isinstance(m, staticmethod | classmethod) else m for m in members)
+    return next((member for member in members if isinstance(member, FunctionType)), None)
 
 
-def _definitions(text, file):
-    """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try` too;
-    new trees at every call."""
-    try:
-        body = ast.parse(text, file).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    nodes = [node for _, node, _ in bindings(body, in_notebook=True)]
+def _parsed(text, file):
+    """The syntax tree of a file, which may have magics; an empty one if it is no Python."""
+    for read in (str, from_cells):
+        with suppress(SyntaxError, ValueError, RecursionError):
+            return ast.parse(read(text), file)
+    return ast.Module([], [])
+
+
+def _definitions(tree):
+    """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try`
+    too."""
+    nodes = [node for _, node, _ in bindings(tree.body, in_notebook=True)]
     return {_bound_name(node): node for node in nodes if _bound_name(node)}
 
 
@@ -289,6 +341,12 @@ class _Unhinted(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node):
         return ast.copy_location(ast.Assign([node.target], node.value) if node.value else ast.Pass(), node)
+
+
+def _inner(tree, function, file):
+    """The syntax tree of a function that another one has made, or None."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    return next((_Unhinted().visit(copy.deepcopy(n)) for n in nodes if _is_at(n, function, file)), None)
 
 
 def _bound_name(node):
@@ -306,8 +364,18 @@ def _is_at(tree, thing, file):
         return False
     if isinstance(tree, ast.ClassDef):
         return isinstance(thing, type) and tree.lineno <= code.co_firstlineno <= tree.end_lineno
-    first = min([tree.lineno, *(d.lineno for d in getattr(tree, "decorator_list", ()))])
-    return code.co_firstlineno == first and code.co_name == getattr(tree, "name", "<lambda>")
+    if code.co_name != getattr(tree, "name", "<lambda>"):
+        return False
+    return code.co_firstlineno == first_line(tree) or (isinstance(tree, ast.FunctionDef) and _has_code(tree, code))
+
+
+def _has_code(tree, code):
+    """Whether a function has the code that a tree makes: IPython's autoreload forgets its line."""
+    try:
+        others = _codes_in(compile(ast.Module([tree], []), code.co_filename, "exec"))
+    except SyntaxError:  # such as `nonlocal` in an inner function
+        return False
+    return any((one.co_code, one.co_names) == (code.co_code, code.co_names) for one in others.get(tree.name, ()))
 
 
 def count_steps(tree):

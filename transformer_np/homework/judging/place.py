@@ -7,6 +7,7 @@ attempt says how many edits may be tried.
 import ast
 import re
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from textwrap import indent
 
 import numpy as np
@@ -54,11 +55,19 @@ class Place:
 
     @property
     def marks(self):
-        """{line: it with a mark below it, or with two}"""
-        marks = {}
-        for line, shown in [item for one in self.edits for item in one.marks.items()]:
-            marks[line] = f"{marks[line]}\n{shown.splitlines()[-1]}" if line in marks else shown
-        return dict(sorted(marks.items()))
+        return _together(item for one in self.edits for item in one.marks.items())
+
+
+def _together(marks):
+    """{line: it with a mark below it, or with several} of (line, it with one mark)."""
+    together = {}
+    for line, shown in sorted(marks, key=lambda item: item[0]):
+        *before, mark = together.get(line, shown).split("\n")
+        new = shown.split("\n")[-1]
+        pairs = [*zip_longest(mark, new, fillvalue=" ")]
+        is_apart = mark == new or ("^", "^") not in pairs
+        together[line] = "\n".join([*before, *(["".join(map(max, pairs))] if is_apart else [mark, new])])
+    return together
 
 
 @dataclass(frozen=True)
@@ -223,7 +232,8 @@ class _Edits:
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
-            level = 0 if line in self.suspects else 1 if line < last or not last else 9
+            is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
+            level = 0 if is_near else 1 if line < last or not last else 9
             return line not in lines, self._distance(edit, tokens), edit.group + level
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
@@ -384,9 +394,8 @@ def _place(family, edit):
     node, new = edit.node, edit.new
     is_attribute = edit.kind == "function" and isinstance(node, ast.Attribute) and node.lineno == node.end_lineno
     shown, before, rest = family.parts(node, is_attribute)
-    marks = {node.lineno: shown}
-    for other in edit.also if edit.kind not in MOVES else ():
-        marks.setdefault(other.node.lineno, family.marked(other.node))
+    others = [other.node for other in edit.also if edit.kind not in MOVES]
+    marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
     edits = (Hypothesis(edit.kind, about(edit), "student", edit, node, marks),)
     if edit.also:
         return Place(edits)

@@ -85,11 +85,12 @@ class Sides:
         return calls[0] if len(calls) == 1 and (function, name) not in self.stores else None
 
     def calls_own(self, node, number):
-        """Whether a node calls a method or an inner function of the student's, or hands on any function of theirs, with
-        a wrong value: the mistake may be in there."""
+        """Whether a node calls a method, an inner function or a generator of the student's, or hands on any function of
+        theirs, with a wrong value: the mistake may be in there."""
+        generators = {function.name for n, function in self.scope.items() if isinstance(n, ast.Yield | ast.YieldFrom)}
         functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-        inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees}]
+        inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
         inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
         return any(n not in self.fine_in(number, False) for n in inside)
 

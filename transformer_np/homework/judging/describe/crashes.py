@@ -71,6 +71,9 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("ValueError", "truth value of an array", "an array as a condition",
      "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
      "test for a missing argument use `is None`."),
+    ("ValueError", "inhomogeneous shape", "arrays of different shapes as one",
+     "One array is made here of a list or tuple whose parts differ in shape. Is it a tuple of several results, of "
+     "which one is meant?"),
     ("ValueError", "as_strided", "a view outside of its array",
      "With this shape and these strides as_strided reads memory that belongs to others. Strides count bytes. "
      "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides."),
@@ -101,6 +104,9 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
      "a float as a size or index",
      "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("TypeError", "unhashable type: 'numpy.ndarray'", "an array as a key",
+     "An array can change, so it is no key of a dict and no item of a set. @lru_cache and @cache keep their results in "
+     "a dict whose keys are the arguments: they work for numbers, not for arrays."),
     ("RecursionError", "", "endless recursion",
      "The function calls itself, directly or through another function, and never stops."),
 )  # fmt: skip

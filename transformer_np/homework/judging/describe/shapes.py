@@ -207,8 +207,8 @@ def _about_one(names, value, expected):
     if kind == "O" and value.ndim:
         text = "The array has dtype object. It was made from arrays of different shapes, or from None."
         return Hypothesis("an array of objects", text)
-    if type(value).__name__ == "generator":
-        return Hypothesis("a generator", "It returns a generator. Convert it to an array with np.stack(list(…)).")
+    if (of := type(value).__name__) in ("generator", "map", "zip", "filter"):
+        return Hypothesis("a generator", f"It returns a {of}. Convert it to an array with np.stack(list(…)).")
     right = _which(value, names, expected) if kind and len(names) > 1 else None
     if right:
         missing = listed(name for name in names if name != right)
