@@ -920,11 +920,12 @@ def softmax_backward(dy, y, axis=-1):
     s = half.sum(axis=axis, keepdims=True)
     return y * (dy - s)  # not shown
 
---- a rotation turned back has no wrong line
+--- a rotation that is not turned back
+says: One change in line @ makes it right:
 from transformer_np import functional as F
 
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-    angle = np.asarray(positions)  # not shown
+    angle = np.asarray(positions)  # shown
     return F.rotary(dy, angle, theta, scaling, adjacent)
 
 --- the bare `return heads` is no place
