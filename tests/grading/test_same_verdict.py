@@ -17,7 +17,7 @@ from transformer_np.homework import all_exercises, checking, load
 from transformer_np.homework.checking import verdict_on
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.compare import as_results, close, wrong_structure
+from transformer_np.homework.judging.compare import close, results_and_problem
 from transformer_np.homework.judging.crash import Crash
 from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.limit import TimeLimit
@@ -67,8 +67,8 @@ def assert_the_same(judge, exercise, answer):
 
 def told(exercise, case, tried):
     """What a verdict depends on, and the results."""
-    wrong = None if tried.crash else wrong_structure(exercise, case, tried.output)
-    results = [] if tried.crash or wrong else as_results(exercise, case, tried.output)
+    results, wrong = (None, None) if tried.crash else results_and_problem(exercise, case, tried.output)
+    results = results or []
     return (tried.crash, tried.changed, tried.broken, tried.shares, wrong, [a.dtype for a in results]), results
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..homework.checking import TOO_LONG, verdict_on
 from ..homework.exercise import Case, call
 from ..homework.judging.attempt import attempt
-from ..homework.judging.compare import as_results, close, wrong_structure
+from ..homework.judging.compare import close, results_and_problem
 from ..homework.judging.crash import crash_of
 from ..homework.judging.trials import Trials
 from ..homework.limit import Stopped, TimeLimit
@@ -147,11 +147,11 @@ def _about_reference(exercise, limit):
         if tried.changed:
             yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
             return
-        structure = wrong_structure(exercise, case, tried.output)
+        results, structure = results_and_problem(exercise, case, tried.output)
         if structure:
             yield f"its reference does not return the results it names{where}. {structure}"
             return
-        for result, value in zip(exercise.results, as_results(exercise, case, tried.output), strict=True):
+        for result, value in zip(exercise.results, results, strict=True):
             letters = result.axes.split()
             if "..." not in letters and len(letters) != value.ndim:
                 yield f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"

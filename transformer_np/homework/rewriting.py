@@ -45,6 +45,8 @@ class Mistakes(Mapping):
     The notes are read when they are first needed, and a wrong answer is compiled when it is first used.
     """
 
+    __hash__ = object.__hash__
+
     def __init__(self, answer, notes):
         self.answer, self.notes = answer, notes
         self._places = {}

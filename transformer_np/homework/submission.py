@@ -303,15 +303,13 @@ class Checks:
             return Standing(exercise, verdict)
         with library_instead(self.submission, others) as called:
             runs = self._runs(exercise, answer)
-            with unheard():
-                alone = self._verdict(exercise, answer) if runs and called else None
-        if alone is None:
-            return Standing(exercise, verdict)
         # two answers that call each other meet here while the first is still being checked
         self._done[name] = Standing(exercise, verdict)
-        wrong = tuple(other for other in all_exercises() if other in called and not self.of(other).passed)
+        wrong = tuple(other for other in all_exercises() if runs and other in called and not self.of(other).passed)
         if not wrong:
             return Standing(exercise, verdict)
+        with library_instead(self.submission, others), unheard():
+            alone = self._verdict(exercise, answer)
         yours = f"your {wrong[0]} is" if len(wrong) == 1 else f"your {', '.join(wrong[:-1])} and {wrong[-1]} are"
         if alone.passed:
             message = f"{verdict.message}\nIt is right as soon as {yours}."

@@ -8,11 +8,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from transformer_np.homework import all_exercises
+from transformer_np.homework import all_exercises, submission
 from transformer_np.homework.judging import cover
 from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.cover import Cells
-from transformer_np.homework.judging.describe import shapes
+from transformer_np.homework.judging.describe import Draw, numbers, shapes
 from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
@@ -84,6 +84,41 @@ def test_the_search_ends_after_so_many_trials(monkeypatch):
     alone = len(cells.mistakes) * len({case.label for case in trials.cases})  # one draw of each case
     assert len(cells.tried) <= alone + 50 + Trials.DRAWS
     assert judge(trials, all_found).misconception is None
+
+
+def test_a_mistake_that_changes_a_right_result_is_tried_in_the_first_failing_case_alone():
+    exercise = all_exercises()["layer_norm_backward"]
+    trials, answer = Trials(exercise, 0), exercise.variant({"dgamma of x − μ"})
+    cells = Cells(trials, findings(trials, [attempt(exercise, answer, case) for case in trials.cases]))
+    cover.Cover(cells)
+    wrong, others = {*cells.first_failed.wrong}, {number for _, number in cells.tried} - {0}
+    of_right = {some for some, number in cells.tried if not number and cells.changed(some, 0) - wrong}
+    assert others and of_right
+    assert not {some for some, number in cells.tried if number} & of_right
+
+
+def test_an_answer_beside_a_right_one_is_judged_once(tmp_path, monkeypatch):
+    file, judged = tmp_path / "homework.py", []
+    file.write_text("""import numpy as np
+def relu(x):
+    return np.maximum(x, 0)
+
+def feed_forward(x, w1, b1, w2, b2):
+    hidden = relu(x @ w1)
+    return hidden @ w2 + b2, hidden
+""")
+    verdict_on = submission.verdict_on
+    monkeypatch.setattr(submission, "verdict_on", lambda one, *rest: judged.append(one.name) or verdict_on(one, *rest))
+    assert not submission.Checks(submission.load(file), seed=0).of("feed_forward").passed
+    assert judged == ["feed_forward", "relu"]
+
+
+def test_an_order_is_looked_for_among_the_same_numbers_alone(monkeypatch):
+    rng, compared, close = np.random.default_rng(0), [], numbers.close
+    monkeypatch.setattr(numbers, "close", lambda *pair: compared.append(pair) or close(*pair))
+    draw = Draw("db", "F", rng.normal(size=50), rng.normal(size=50), {})
+    assert all(len(found) == 3 for found in numbers.other_order_along_an_axis(draw))  # nothing that is known to hold
+    assert len(compared) < 50
 
 
 # --- results of any shape --------------------------------------------------------------------------------------------

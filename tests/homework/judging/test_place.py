@@ -31,6 +31,112 @@ class Adam(training.Adam):
         v = b * v + (1 - b) * g * g  # shown
         p = p - self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
 
+--- what is wrong in a helper may be what it is called with, below
+says: One change in line @ makes it right:
+def right(a, n):
+    out = np.zeros_like(a)
+    if n < a.shape[1]:
+        out[:, n:] = a[:, : a.shape[1] - n]
+    return out
+
+def left(a, n):
+    out = np.zeros_like(a)
+    if n < a.shape[1]:
+        out[:, : a.shape[1] - n] = a[:, n:]
+    return out
+
+def causal_conv1d_backward(dy, x, w, dilation=1):
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    for j in range(len(w)):
+        dx += left(dy, j * dilation) @ w[j].T
+        dw[j] = np.einsum("bti,bto->io", right(x, j), dy)  # shown
+    return dx, dw, dy.sum(axis=(0, 1))
+
+--- a line of a loop belongs behind it
+says: One change in line @ makes it right:
+def causal_conv1d(x, w, b=None, dilation=1):
+    y = np.zeros((*x.shape[:2], w.shape[2]))
+    for n, t in np.ndindex(*x.shape[:2]):
+        for j in range(len(w)):
+            source = t - j * dilation
+            if source < 0:
+                break
+            y[n, t] += x[n, source] @ w[j]
+            if b is not None:  # shown
+                y[n, t] += b
+    return y
+
+--- a line that runs in the wrong cases only
+says: `maximum` is not the function that belongs here. One change in line @ makes it right:
+from functools import reduce
+from transformer_np.layers import FeedForward, MultiHeadAttention
+from transformer_np.layers.blocks import AddNorm, Block
+
+def joined(mask):
+    if not isinstance(mask, tuple):
+        return mask
+    return reduce(np.maximum, [np.where(m, -np.inf, 0) if m.dtype == bool else m for m in mask])  # shown
+
+class EncoderBlock(Block):
+    sublayers = ("attention", "feed_forward")
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+                 rng=None, dtype=np.float32):
+        around = dropout, norm_first, eps, bias, rng, dtype
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+        self.add_norm2 = AddNorm(d_model, *around)
+
+    def forward(self, x, mask=None, cache=None):
+        mask = joined(mask)
+        a = self.add_norm1.forward(x, lambda z: self.attention.forward(z, mask=mask, cache=cache))
+        return self.add_norm2.forward(a, self.feed_forward.forward)
+
+    def backward(self, dout):
+        da = self.add_norm2.backward(dout, self.feed_forward.backward)
+        return self.add_norm1.backward(da, lambda g: self.attention.backward(g)[0])
+
+--- another name for an array is no copy
+says: One change in line @ makes it right:
+from transformer_np import training
+
+class Adam(training.Adam):
+    def _update(self, p, g, m, v):
+        b1, b2 = self.betas
+        m *= b1
+        m += (1 - b1) * g
+        v *= b2
+        v += (1 - b2) * np.square(g)
+        m_hat = m  # shown
+        m_hat /= 1 - b1**self.steps
+        p -= self.lr * (m_hat / (np.sqrt(v / (1 - b2**self.steps)) + self.eps))
+
+--- NaN is not all that is not finite
+says: One change in line @ makes it right:
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if not p.frozen]
+    norm = sum(float(np.sum(np.square(g))) for g in grads) ** 0.5
+    if np.isnan(norm):  # shown
+        return norm
+    if norm > max_norm:
+        for g in grads:
+            g *= max_norm / norm
+    return norm
+
+--- a line from which only a right result is computed is not shown
+def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    root = q.shape[-1] ** 0.5
+    for index in np.ndindex(*q.shape[:-2]):
+        for t, a in enumerate(weights[index]):
+            da = v[index] @ dout[index][t]
+            ds = a * (da - np.dot(da, a))
+            dq[index][t] = ds @ k[index] / root
+            dk[index] += np.outer(ds, q[index][t])  # shown
+            dv[index] += np.outer(a, dout[index][t])
+    return dq, dk, dv
+
 --- a function that the file defines under a condition
 says: One change in line @ makes it right:
 try:
@@ -814,11 +920,12 @@ def softmax_backward(dy, y, axis=-1):
     s = half.sum(axis=axis, keepdims=True)
     return y * (dy - s)  # not shown
 
---- a rotation turned back has no wrong line
+--- a rotation that is not turned back
+says: One change in line @ makes it right:
 from transformer_np import functional as F
 
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-    angle = np.asarray(positions)  # not shown
+    angle = np.asarray(positions)  # shown
     return F.rotary(dy, angle, theta, scaling, adjacent)
 
 --- the bare `return heads` is no place
@@ -859,6 +966,42 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
     return dx
 
 from transformer_np.functional import rotary_frequencies
+
+--- a call that hands on a function is no place for what is wrong in it
+not: Look at
+def one_row(row, temperature, top_k, top_p):
+    if temperature < 1e-20:
+        return np.eye(len(row))[np.argmax(row)]
+    p = np.exp((row - row.max()) / temperature)
+    p = p / p.sum()
+    ranking = sorted(range(len(row)), key=lambda i: (-row[i], i))[:top_k]
+    if top_p is not None:
+        reached = np.cumsum(p[ranking])
+        ranking = ranking[: 1 + int((reached < top_p)[:-1].sum())]
+    out = np.zeros_like(p)
+    out[ranking] = p[ranking]
+    return out / out.sum()
+
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    return np.apply_along_axis(one_row, -1, logits, temperature, top_k, top_p)
+
+--- what computes a right result is no place for a wrong number
+not: probs = np.exp
+def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
+    V, t = logits.shape[-1], np.asarray(targets).reshape(-1)
+    z = logits.reshape(-1, V)
+    z = z - z.max(axis=1, keepdims=True)
+    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    probs = np.exp(log_p).reshape(logits.shape)
+    counted = np.ones(t.shape, dtype=bool) if ignore_index is None else t != ignore_index
+    n = int(counted.sum())
+    if n == 0:
+        return 0.0, probs
+    log_p, t = log_p[counted], t[counted]
+    total = -(1 - label_smoothing) * log_p[np.arange(n), t].sum()
+    if label_smoothing > 0:
+        total -= label_smoothing / V * sum(row.sum() - row[i] for row, i in zip(log_p, t))
+    return float(total / n), probs
 
 --- a function of another exercise is no place
 named: y taken for x

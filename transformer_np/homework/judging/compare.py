@@ -42,16 +42,6 @@ def _is_masked(value):
     return subclass and np.ma.is_masked(value)  # np.ma is loaded on first use, and takes a while
 
 
-def wrong_structure(exercise, case, output):
-    """A sentence on an output of the wrong kind, or None if the output can be compared."""
-    return results_and_problem(exercise, case, output)[1]
-
-
-def as_results(exercise, case, output):
-    """The output as one array for each result; only for an output without wrong_structure."""
-    return results_and_problem(exercise, case, output)[0]
-
-
 def _must_return(wanted, output):
     if output is None:
         return f"It must return {wanted}, but it returned None. Is there a `return` on every way through it?"

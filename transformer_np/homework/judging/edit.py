@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 from .family import family_with
 from .words import WIDTH
@@ -49,46 +50,69 @@ class Edit:
 _OPERATORS = (ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
+class Tokens:
+    """The tokens of the trees of a Family: operators, numbers, and the names that all authors have. A variable that is
+    written once is what it is made of, each token once; the names of others are their author's own.
+
+    shared: the names of parameters that all authors have
+    """
+
+    def __init__(self, family, shared):
+        self._trees = family.trees.values()
+        nodes = [node for tree in self._trees for node in ast.walk(tree)]
+        stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        lines = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+        self._own = ({*stored} | {n.arg for n in nodes if isinstance(n, ast.arg)}) - shared
+        self._once = {n.targets[0].id: n.value for n in lines if stored[n.targets[0].id] == 1}
+        self._known = {}
+
+    def of_all(self):
+        return chain.from_iterable(map(self.of, self._trees))
+
+    def of(self, tree):
+        if tree not in self._known:
+            self._known[tree] = []  # of a variable that is made of itself
+            parts = map(self.of, ast.iter_child_nodes(tree))
+            self._known[tree] = [*self._of_one(tree), *chain.from_iterable(parts)]
+        return self._known[tree]
+
+    def change_of(self, edit):
+        """The tokens that an Edit adds, and takes away, {token: how many more}."""
+        change = Counter()
+        for part in (edit, *edit.also):
+            change.update(self.of(part.new))
+            change.subtract(self.of(part.node))
+        return change
+
+    def _of_one(self, node):
+        if isinstance(node, _OPERATORS):
+            return [type(node)]
+        if isinstance(node, ast.Constant):
+            return [repr(node.value)]
+        if isinstance(node, ast.Attribute | ast.keyword):
+            return [getattr(node, "attr", None) or node.arg]
+        if not isinstance(node, ast.Name) or node.id not in self._own:
+            return [node.id] if isinstance(node, ast.Name) else []
+        is_read = isinstance(node.ctx, ast.Load) and node.id in self._once
+        return dict.fromkeys(self.of(self._once[node.id])) if is_read else []
+
+
+def parameters(family):
+    """The names of the parameters of a Family's answer."""
+    return {node.arg for node in ast.walk(next(iter(family.trees.values()))) if isinstance(node, ast.arg)}
+
+
 def undone_by(trials, named):
     """The tokens that undo some mistakes in a right answer, {token: how many more}; None of no mistakes."""
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     listed = listed if trials.compatible(listed) else []
-    ignored = [trials.ignored[h.name].argument for h in named if h.name in trials.ignored]
-    right, wrong = family_with(trials.exercise, ()), family_with(trials.exercise, listed)
-    undone = Counter(ignored)
+    undone = Counter(trials.ignored[h.name].argument for h in named if h.name in trials.ignored)
+    is_known = bool(listed or undone)
+    right, wrong = (family_with(trials.exercise, names) for names in ((), listed))
     if listed and right and wrong:
-        undone.update(tokens_of(*right.trees.values()))
-        undone.subtract(tokens_of(*wrong.trees.values()))
-    return Counter({token: n for token, n in undone.items() if n}) if listed or ignored else None
-
-
-def change_of(edit, known):
-    """The tokens that an Edit adds, and takes away, {token: how many more}. known: see `tokens_of`"""
-    change, parts = Counter(), (edit, *edit.also)
-    change.update(tokens_of(*(part.new for part in parts), known=known))
-    change.subtract(tokens_of(*(part.node for part in parts), known=known))
-    return change
-
-
-def tokens_of(*trees, known=None):
-    """{token: how often} of some trees; known: {node: that of a tree} of those counted before, most parts of an edit"""
-    known, tokens = {} if known is None else known, Counter()
-    for tree in trees:
-        if tree not in known:
-            known[tree] = tokens_of(*ast.iter_child_nodes(tree), known=known)
-            known[tree].update(_token(tree))
-        tokens.update(known[tree])
-    return tokens
-
-
-def _token(node):
-    if isinstance(node, _OPERATORS):
-        return [type(node)]
-    if isinstance(node, ast.Constant):
-        return [repr(node.value)]
-    if isinstance(node, ast.Attribute | ast.keyword):
-        return [getattr(node, "attr", None) or node.arg]
-    return [node.id] if isinstance(node, ast.Name) else []
+        undone.update(Tokens(right, parameters(right)).of_all())
+        undone.subtract(Tokens(wrong, parameters(wrong)).of_all())
+    return Counter({token: n for token, n in undone.items() if n}) if is_known else None
 
 
 # --- the sentence on an edit ------------------------------------------------------------------------------------------

@@ -32,6 +32,11 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
         "x.swapaxes(a, b)": "x", "np.transpose(x, a)": "x", "x.transpose(a, b)": "x", "x.transpose(a, b, c)": "x",
         "x.transpose(a, b, c, d)": "x", "x.transpose(a)": "x",
     },
+    "function": {"np.isnan(a)": "~np.isfinite(a)", "np.isinf(a)": "~np.isfinite(a)"},
+    "not a copy": {
+        "dict(a)": "{k: v.copy() for k, v in a.items()}", "a.copy()": "{k: v.copy() for k, v in a.items()}",
+        "list(a)": "[v.copy() for v in a]",
+    },
     "reversed": {
         "range(a)": "reversed(range(a))", "range(a, b)": "reversed(range(a, b))",
         "range(a, b, -1)": "range(b + 1, a + 1)",
@@ -307,15 +312,16 @@ def _moved(tree, without):
 
 
 def _assignments(node, target, names):
-    if isinstance(target, ast.Subscript):
-        if isinstance(target.value, ast.Name):
-            copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
-            yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
-        if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
+    is_place = isinstance(target, ast.Subscript)
+    if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
+        if is_place or getattr(target, "id", "") in names.changed:
             yield "not a copy", ast.Assign([target], ast.Call(expression("np.array"), [node.value], []))
+    if is_place and isinstance(target.value, ast.Name):
+        copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
+        yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
+    if is_place or (isinstance(target, ast.Name) and target.id in names.at(node)):
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
-    elif isinstance(target, ast.Name) and target.id in names.at(node):
-        yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
+    if isinstance(target, ast.Name) and target.id in names.at(node):
         whole = ast.Subscript(ast.Name(target.id, ast.Load()), ast.Slice(), ast.Store())
         yield "name", ast.Assign([whole], node.value)
 

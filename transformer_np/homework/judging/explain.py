@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
-from .describe import describe_exactly, describe_roughly
+from .describe import describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
 from .example import smallest_call
 from .hypothesis import Hypothesis
@@ -101,11 +101,11 @@ class _Told:
         case."""
         cells, said = self.cells, []
         for i in sorted(i for i, label in self.left if label == self.label and i != NOTHING):
-            one = describe_exactly(cells.draws(i, self.label))
+            one = cells.exactly((i, self.label))
             if one is None or (one.name in CHANCE and self.names):
                 continue
             others = {label for j, label in cells.wrong if j == i and label != self.label}
-            found = {label: describe_exactly(cells.draws(i, label)) for label in others}
+            found = {label: cells.exactly((i, label)) for label in others}
             holds = {x for x, other in found.items() if other and other.name.split()[:2] == one.name.split()[:2]}
             case = f"With {self.label}: " if self.label else "In the plain case: "
             said.append((one.name, one.text if holds == others else f"{case}{one.text}"))
@@ -156,7 +156,7 @@ class _Told:
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            right = [label for label in right if all(cells.changes(picked, n) for n in cells.labels[label])]
+            right = [label for label in right if all(cells.changed(picked, n) for n in cells.labels[label])]
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
         return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
 

@@ -6,7 +6,7 @@ import linecache
 import sys
 import warnings
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from math import isqrt
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
 
@@ -23,6 +23,7 @@ from .syntax import STEP
 
 MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+LOOK = 4  # steps from one look at what a loop has made to the next
 _GROWING = (list, str, tuple, dict)
 OF_A_NODE = 12  # the work of compiling an edited answer
 OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
@@ -60,8 +61,9 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        # the library's decorators stay
-        bare, origin_of = (_undecorated, _origin_of) if of_student else (_itself, lambda thing: (thing, _itself))
+        bare, origin_of, copied = _undecorated, _origin_of, _copied
+        if not of_student:  # the library's decorators stay, and its functions change nothing
+            bare, origin_of, copied = _itself, lambda thing: (thing, _itself), _itself
         self.answer, (origin, self._again) = answer, origin_of(answer)
         answer = bare(origin)
         self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not origin, {}
@@ -71,7 +73,7 @@ class Family:
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: _safe(value) if callable(value) else value if name in OF_PYTHON else _copied(value)
+            name: _safe(value) if callable(value) else value if name in OF_PYTHON else copied(value)
             for name, value in function.__globals__.items()
         }
         linecache.checkcache(self.file)  # saved again since the last check
@@ -98,7 +100,7 @@ class Family:
             if of and (of != name or again is not _itself):
                 self._made[name] = of, again
             if of and of not in self.trees:
-                self.trees[of] = known[of]
+                self.trees[of] = _Unhinted().visit(known[of])
                 left += [n.id for n in ast.walk(known[of]) if isinstance(n, ast.Name)]
         self._originals = {name: answer if name == first else own[name] for name in self.trees}
         self.is_decorated |= any(own[name] is not origins[name][0] for name in self.trees if name != first)
@@ -151,13 +153,23 @@ class Family:
         return shown, before, rest
 
 
+@lru_cache(64)
+def family_of(answer):
+    """The Family of a right answer, the same at every call."""
+    return Family(answer, of_student=False)
+
+
 def family_with(exercise, names):
-    """The Family of an exercise's right answer with these listed mistakes made, or None if it cannot be made."""
+    """The Family of an exercise's right answer with these listed mistakes made, or None if it cannot be made. It is the
+    same at every call."""
     mistakes = exercise.mistakes
-    if not isinstance(mistakes, Mistakes):
-        return None
+    return _mistaken(mistakes, frozenset(names) & {*mistakes}) if isinstance(mistakes, Mistakes) else None
+
+
+@lru_cache(64)
+def _mistaken(mistakes, names):
     family = Family(mistakes.answer, of_student=False)
-    for code, text in mistakes.rewritten([name for name in names if name in mistakes]).items():
+    for code, text in mistakes.rewritten(names).items():
         tree = ast.parse(text).body[0]
         if tree.name not in family.trees:
             return None
@@ -182,7 +194,7 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0 or _is_large(sys._getframe(1).f_locals.values()):
+        if self.left < 0 or (self.left % LOOK == 0 and _is_large(sys._getframe(1).f_locals.values())):
             raise Endless
 
 
@@ -321,7 +333,7 @@ def _definitions(tree):
     """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try`
     too."""
     nodes = [node for _, node, _ in bindings(tree.body, in_notebook=True)]
-    return {_bound_name(node): _Unhinted().visit(node) for node in nodes if _bound_name(node)}
+    return {_bound_name(node): node for node in nodes if _bound_name(node)}
 
 
 class _Unhinted(ast.NodeTransformer):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..exercise import call
 from .attempt import RULES, argument_names, arrays_of
-from .compare import close, wrong_structure
+from .compare import close, results_and_problem
 from .describe import Draw, about_crash, about_structure
 from .words import cases_of, listed, subject
 
@@ -125,7 +125,7 @@ class Finding:
             text = crash.text.partition("\n")[0]
             return f"{crash.kind}: {text}".removesuffix(": ").rstrip(".") + ".", crash.trace
         if self.wrong is None:
-            return wrong_structure(self.exercise, self.case, self.tried.output), ""
+            return results_and_problem(self.exercise, self.case, self.tried.output)[1], ""
         if not self.wrong:
             return self.other_dtype, ""
         i = self._worst

@@ -16,13 +16,14 @@ from ..guard import guarded, unheard
 from .attempt import attempt, work_of
 from .compare import close
 from .cover import Cells, Cover, unwarned
-from .edit import MOVES, about, change_of, undone_by
+from .edit import MOVES, Tokens, about, parameters, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, Sides
 from .suspect import suspects_of, to_show
+from .syntax import name_of
 from .traced import Traced, line_of_change
 
 INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
@@ -134,6 +135,7 @@ def _place_in(trials, family, found, wanted):
     named = Cover(cells, is_alone=True).picked if cells.wrong else []
     suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
+    search.suspects |= sides.only_wrong if sides else set()
     edit = search.one_edit(found)
     if edit and not _makes_up(edit, sides):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
@@ -163,7 +165,7 @@ def _makes_up(edit, sides):
 def _mended(sides, cells, suspects, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
     places, trials, family = {}, cells.trials, sides.family
-    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and not cells.unlike(named, n)]
+    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and cells.is_like(named, n)]
     for one in named:
         others = [h for h in named if h is not one]
         expected = {n: cells.run(others, n)[0] for n in numbers if cells.compatible(others)}
@@ -186,7 +188,7 @@ class _Edits:
         self.trials, self.family, self.numbers = trials, family, numbers
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        self.suspects = {line for suspect in suspects for line in suspect.marks}
+        self.suspects, self._last = _lines_around(family, suspects)
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
@@ -199,7 +201,8 @@ class _Edits:
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
-        answer, steps = family.compiled()
+        has_loops = any(isinstance(n, ast.For | ast.While) for tree in family.trees.values() for n in ast.walk(tree))
+        answer, steps = family.compiled() if has_loops else (None, None)
         most = 0
         for number in self.numbers if answer is not None else ():
             self._finding(answer, steps, number)
@@ -223,23 +226,24 @@ class _Edits:
         of the ones before them, the smallest first."""
         crash = self.found[self._order[0]].tried.crash
         lines = {int(part) for part in re.findall(r", line (\d+)", crash.trace)} if crash else ()
-        last = max(self.suspects, default=0)
+        last = self._last
+        reference = family_with(self.trials.exercise, ())
+        tokens = Tokens(self.family, parameters(reference) if reference else set())
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < last or not last else 9
-            return line not in lines, self._distance(edit, known), edit.group + level
+            return line not in lines, self._distance(edit, tokens), edit.group + level
 
-        known = {}
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
         return sorted(edits, key=unlikeliness)
 
-    def _distance(self, edit, known):
+    def _distance(self, edit, tokens):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
         if self.undone is None or edit.kind in MOVES:
             return 0
-        change = change_of(edit, known)
+        change = tokens.change_of(edit)
         if not self.undone:  # only the order changes
             return -1 if not any(change.values()) else 0
         left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
@@ -337,6 +341,22 @@ class _Edits:
         results = trials.results(case, tried)
         trials.left -= int(self._work * max(1, steps.taken / self._usual)) + _numbers_in(tried.output) // 10
         return Finding(trials.exercise, case, tried, results, self.expected[number], trials.shares[number])
+
+
+def _lines_around(family, suspects):
+    """({lines of suspects, and of the calls of helpers that they are in}, the last line that may run before them)"""
+    lines, last = {line for suspect in suspects for line in suspect.marks}, 0
+    calls = [node for tree in family.trees.values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    left = [suspect.node for suspect in suspects]
+    while left:
+        node = left.pop()
+        around = [n for tree in family.trees.values() for n in ast.walk(tree) if node in ast.walk(n)]
+        last = max([last, node.lineno, *(n.end_lineno for n in around if isinstance(n, ast.For | ast.While))])
+        names = [n.name for n in around if isinstance(n, ast.FunctionDef)]
+        more = [call for call in calls if name_of(call.func) in names and call.lineno not in lines]
+        lines |= {call.lineno for call in more}
+        left += more
+    return lines, last
 
 
 def _is_better(now, before):

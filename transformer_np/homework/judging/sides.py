@@ -7,7 +7,7 @@ from operator import itemgetter
 import numpy as np
 
 from .attempt import arrays_of, work_of
-from .family import Family
+from .family import family_of
 from .syntax import name_of
 from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
 
@@ -26,7 +26,7 @@ class Sides:
         self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
         self.own = Traced(trials, family, MOST_VALUES)
         right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
-        families = [Family(answer, of_student=False) for answer in right]
+        families = map(family_of, right)
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
         for name in ("run", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):  # once for each case
@@ -44,6 +44,13 @@ class Sides:
         """The nodes with a value in a right case which is no narrow one."""
         right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
         return set() if right is None else {*self.values(right)}
+
+    @cached_property
+    def only_wrong(self):
+        """The lines that run in wrong cases and in no right one."""
+        right = {f.case.label: n for n, f in enumerate(self.found) if f.right and not f.case.raises}.values()
+        wrong, right = ({n.lineno for c in cases for n in self.values(c)} for cases in (self.one_of_each_label, right))
+        return wrong - right
 
     def is_given(self, node):
         """Whether a node is in a method that the student need not write."""
@@ -78,12 +85,14 @@ class Sides:
         return calls[0] if len(calls) == 1 and (function, name) not in self.stores else None
 
     def calls_own(self, node, number):
-        """Whether a node calls a method, an inner function or a generator of the student's with a wrong value: the
-        mistake may be in there."""
+        """Whether a node calls a method, an inner function or a generator of the student's, or hands on any function of
+        theirs, with a wrong value: the mistake may be in there."""
         generators = {function.name for n, function in self.scope.items() if isinstance(n, ast.Yield | ast.YieldFrom)}
-        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)} - {*self.family.trees} | generators
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in functions]
-        return any(n not in self.fine_in(number, False) for n in calls)
+        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
+        inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
+        return any(n not in self.fine_in(number, False) for n in inside)
 
     def is_used_rightly(self, node, number):
         """Whether what is right is computed from the variable that a statement writes."""

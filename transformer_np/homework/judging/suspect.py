@@ -14,7 +14,7 @@ from .compare import NEARLY_ALL, close
 from .family import family_with
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept
+from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept, key
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
@@ -69,7 +69,8 @@ def to_show(sides, suspects, named):
 
 def _sole(sides):
     """[[the only statement of the answer]], if it has one only."""
-    body = [s for s in getattr(next(iter(sides.family.trees.values())), "body", ()) if not _is_text(s)]
+    body = getattr(next(iter(sides.family.trees.values())), "body", ())
+    body = [s for s in body if not isinstance(getattr(s, "value", None), ast.Constant)]  # a docstring
     return [body] if len(body) == 1 and isinstance(body[0], ast.Return) else []
 
 
@@ -80,7 +81,7 @@ class _Replaced:
     """with_late: whether what reads wrong values is a place too"""
 
     def __init__(self, sides, with_late):
-        self.sides, self.found, self.with_late = sides, sides.found, with_late
+        self.sides, self.found, self.with_late, self._results = sides, sides.found, with_late, {}
         self.left = sides.trials.most(sides.work)  # values that are put in place of others
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: sides.trials.most(sides.work * (1 + len(sides.right)))]
@@ -180,9 +181,12 @@ class _Replaced:
     def _is_right_with(self, node, values, i, number):
         """Whether a result, or every one if it is None, is right with other values of a node, and the others that are
         right stay so."""
-        self.left -= 1
-        self.sides.trials.left -= self.sides.work
-        results, finding = self.sides.own.results(number, node, map(kept, values)), self.found[number]
+        run, finding = (number, node, key(values)), self.found[number]
+        if run not in self._results:  # as for another result
+            self.left -= 1
+            self.sides.trials.left -= self.sides.work
+            self._results[run] = self.sides.own.results(number, node, map(kept, values))
+        results = self._results[run]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
         wanted = {i, *range(len(finding.expected))} - (wrong - {i}) if i is not None else range(len(finding.expected))
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
@@ -272,11 +276,12 @@ class _ByValue:
         return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
 
     def _is_harmless(self, place):
-        """Whether all that is computed from the variable that a place is written to is right."""
-        line = self.sides.assignment_of(place)
-        read = self.sides.read_from(line.targets[0].id) if line else []
-        read = [value for value in read if value in self.own and value is not line.value]
-        return bool(read) and self.fine.issuperset(read)
+        """Whether all that is computed from the variables that a place is written to is right."""
+        lines = {s for some in self.sides.stores.values() for s in some if place in ast.walk(s)}
+        names = {name for (_, name), some in self.sides.stores.items() if lines & {*some}}
+        read = {value for name in names for value in self.sides.read_from(name)} - {s.value for s in lines}
+        read &= self.own.keys()
+        return bool(read) and self.sides.fine_in(self.number, self.shape).issuperset(read)
 
     def _unknown(self, place, step):
         """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
@@ -335,14 +340,14 @@ def _before_results(sides):
     if no NaN is made, whose line tells more."""
     number, places = sides.failed[0], []
     own, fine = sides.values(number), sides.fine_in(number, False)
-    returned = [n for n in sides.returned_as(sides.own) if n in own and is_array(own[n][0])]
-    if sides.found[number].results is None or first_not_finite(sides):
+    finding, returned = sides.found[number], [n for n in sides.returned_as(sides.own) if n in own]
+    if finding.results is None or first_not_finite(sides):
         return []
-    wrong = [n for n in returned if n not in fine]
-    if not wrong and len(returned) == 1:  # which is right for something else
-        if sides.found[number].outcome == "wrong shape":
-            return returned
-        wrong = returned
+    is_each = len(returned) == len(finding.expected)
+    wrong = [n for i, n in enumerate(returned) if (i in finding.wrong if is_each else n not in fine)]
+    wrong = [n for n in wrong if is_array(own[n][0])]
+    if wrong == returned and finding.outcome == "wrong shape" and fine.issuperset(returned):
+        return returned  # right for something else
     for node in wrong:
         is_variable = isinstance(node, ast.Name | ast.Attribute)
         variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
@@ -359,10 +364,6 @@ def _new_array(sides, number):
     values = [own[s.value][0] for s in makers if s.value in own]
     is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
     return makers if finding.outcome == "wrong shape" and is_wrong else []
-
-
-def _is_text(statement):
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _tells(node, value):

@@ -93,6 +93,7 @@ class Names:
         self.texts = {value for _, value in defaults if isinstance(value, str)}
         stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        self.changed = {name_of(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
         self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
         products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]

@@ -28,12 +28,14 @@ def draw_targets(rng):
 
 
 def certain_logits(rng, sizes):
-    """Logits of a model that is certain, and sometimes wrong: one of 10,000 in each row, the others −10,000. They and
-    everything computed from them are exact in float32 too."""
+    """Logits of a model that is certain, and sometimes wrong: one of 10,000 in each row, the others −10,000, and a row
+    that lies far below them. They and everything computed from them are exact in float32 too."""
     B, T, V = sizes.values()
     likeliest = rng.integers(V, size=(B, T))
     likeliest[0, 0] = 0  # where the target is 1
-    return np.where(np.arange(V) == likeliest[..., None], 1e4, -1e4)
+    logits = np.where(np.arange(V) == likeliest[..., None], 1e4, -1e4)
+    logits[-1, -1] -= 3e4
+    return logits
 
 
 def counted(targets, ignore_index):

@@ -50,6 +50,7 @@ def sampling_cases(rng):
         if np.any(shows) and np.any(left * (1 - least) >= limits[2]):  # and that top-p is there
             break
     large = 1e4 * np.sign(logits) + np.round(16 * logits) / 16  # a float32 holds them as they are
+    large[-1] -= 3e4  # a row that lies far below the others
     ties, of_ties = _ties(rng, sizes["B"], top_k), sizes | {"V": 40}
     several = np.stack([logits, logits[::-1, ::-1]])
     return [

@@ -160,7 +160,7 @@ def about_shape(draws):
 
 
 def about_structure(exercise, output, expected):
-    """The Hypothesis on an output with a wrong_structure, given the right results."""
+    """The Hypothesis on an output of the wrong kind, given the right results."""
     names = [result.name for result in exercise.results]
     if output is None or output is ...:
         return Hypothesis("nothing returned", "")
