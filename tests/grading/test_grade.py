@@ -159,7 +159,7 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
     grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3))
     assert grades["fay"].points(TWO) == 2
     crashed = "zzz.py could not be loaded (ZeroDivisionError: division by zero)"
-    assert grades["fay"].remarks == ("yyy.py timed out while loading", crashed)
+    assert grades["fay"].remarks == ("yyy.py has code that takes too long, which was left out", crashed)
     assert grades["gus"].points(TWO) == 1
     assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
     assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
