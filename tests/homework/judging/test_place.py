@@ -97,6 +97,13 @@ class EncoderBlock(Block):
         da = self.add_norm2.backward(dout, self.feed_forward.backward)
         return self.add_norm1.backward(da, lambda g: self.attention.backward(g)[0])
 
+--- an answer whose loops take many steps
+says: One change in line @ makes it right:
+def tanh(x):
+    for _ in range(60_000):
+        pass
+    return np.tanh(2 * x)  # shown
+
 --- another name for an array is no copy
 says: One change in line @ makes it right:
 from transformer_np import training

@@ -22,10 +22,10 @@ from .compare import MOST_NUMBERS
 from .syntax import STEP
 
 MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
-MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+MOST_STEPS = 200_000  # of all loops of one call: an edit may make a loop endless
 LOOK = 4  # steps from one look at what a loop has made to the next
 _GROWING = (list, str, tuple, dict)
-OF_A_NODE = 12  # the work of compiling an edited answer
+OF_A_NODE, OF_A_STEP = 12, 5  # the work of compiling an edited answer, and of a step of a loop
 OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
 
 
@@ -202,13 +202,21 @@ def _is_large(values):
     """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step, or one that
     holds itself several times: comparing it takes 2^depth steps."""
     for value in values:
-        if type(value) in _GROWING and (
-            len(value) > MOST_ITEMS or max(_depth(value, 0), _depth(value, -1)) > MOST_DEPTH
-        ):
-            return True
-        if type(value) is np.ndarray and value.size > MOST_NUMBERS:
-            return True
+        kind = type(value)
+        if kind is np.ndarray:
+            if value.size > MOST_NUMBERS:
+                return True
+        elif kind in _GROWING and value:
+            if len(value) > MOST_ITEMS or (kind is not str and _is_deep(value)):
+                return True
     return False
+
+
+def _is_deep(value):
+    """Whether a list, a tuple or the keys of a dict hold others that deep."""
+    if type(value) is not dict and not (type(value[0]) in _GROWING or type(value[-1]) in _GROWING):
+        return False  # of numbers, as most
+    return max(_depth(value, 0), _depth(value, -1)) > MOST_DEPTH
 
 
 def _depth(value, end):

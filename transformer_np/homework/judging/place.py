@@ -18,7 +18,7 @@ from .compare import close
 from .cover import Cells, Cover, unwarned
 from .edit import MOVES, Tokens, about, parameters, undone_by
 from .edits import edits_of
-from .family import MOST_STEPS, Family, family_with, without_huge_arrays
+from .family import MOST_STEPS, OF_A_STEP, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, Sides
@@ -189,12 +189,14 @@ class _Edits:
         self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self.suspects, self._last = _lines_around(family, suspects)
+        self._with = {}  # {edit: the Findings of all cases}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
         self._usual = max(1, self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
+        self._work += OF_A_STEP * self._usual
         self._of_edit = family.work_of_edit
         of_one = self._work + self._of_edit
         self._allowed = of_one * trials.most(of_one)
@@ -259,6 +261,8 @@ class _Edits:
             test = next((n for tree in self.family.trees.values() for n in _conditions(tree) if _holds(n, edit)), None)
             traced, seen = Traced(self.trials, self.family, MOST_VALUES) if test is not None else None, set()
             for number in range(len(self.found)) if test is not None else ():
+                if len(seen) == 2:
+                    break
                 results = traced.results(number)
                 if results is not None and all(map(close, results, self.expected[number])):
                     seen |= {bool(part) for value in traced.of.get(test, ()) for part in np.ravel(value)[:MOST_VALUES]}
@@ -314,13 +318,16 @@ class _Edits:
         """The Findings of all cases with an edit, or () if it makes all of them right."""
         if len(self.numbers) == len(self.found):
             return ()
-        edit.make()
-        self.family.most_steps = MOST_STEPS
-        try:
-            answer, steps = self.family.compiled()
-            return [self._finding(answer, steps, number) for number in range(len(self.found))]
-        finally:
-            edit.undo()
+        if edit not in self._with:
+            edit.make()
+            usual, self.family.most_steps = self.family.most_steps, MOST_STEPS
+            try:
+                answer, steps = self.family.compiled()
+                self._with[edit] = [self._finding(answer, steps, number) for number in range(len(self.found))]
+            finally:
+                edit.undo()
+                self.family.most_steps = usual
+        return self._with[edit]
 
     def _right_in(self, found):
         """{(label, result)} that are right in all draws"""
