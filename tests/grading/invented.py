@@ -246,7 +246,7 @@ INVENTED = {
     "very_deep_folder": (LOADS + "for _ in range(1500): os.mkdir('d'); os.chdir('d')\n" + SOFTMAX + BACKWARD, 2, ""),
     "without_a_folder": (LOADS + "import shutil\nshutil.rmtree(os.getcwd(), True)\n" + SOFTMAX + BACKWARD, 2, ""),
     "close_all": (LOADS + "os.closerange(0, 10**6)\n" + SOFTMAX, 1, "ended"),  # the line alone is left out
-    "other_pipe": (LOADS + "r, w = os.pipe()\nfor fd in range(3, 60):\n    os.dup2(w, fd)\n" + SOFTMAX, 0, ""),
+    "other_pipe": (LOADS + "r, w = os.pipe()\nfor fd in range(3, 60):\n    os.dup2(w, fd)\n" + SOFTMAX, 1, ""),
     "at_exit": ("import atexit, os\natexit.register(os._exit, 77)\n" + SOFTMAX + BACKWARD, 2, ""),
     "aborts": ("import os\n" + during("os.abort()"), 1, "SIG"),
     "stops_itself": ("import os, signal\n" + during("os.kill(os.getpid(), signal.SIGSTOP)\nos.abort()"), 1, ""),

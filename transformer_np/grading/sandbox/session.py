@@ -318,7 +318,7 @@ class _Run:
             used_up = self.whole and self.whole.left <= 0
             raise _Lost("TimeoutError", _used_up(self.limits) if used_up else self._too_long()) from None
         except Ended as ended:
-            if ended.seconds >= self.processor_seconds:  # in several threads
+            if round(ended.seconds) >= self.processor_seconds:  # in several threads; the limit counts in ticks
                 raise _Lost("TimeoutError", self._too_long()) from None
             raise _Lost("RuntimeError", _ending(ended.code)) from None
         return message
