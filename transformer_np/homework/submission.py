@@ -87,7 +87,7 @@ def load(path, time_limit=SECONDS, strict=True):
     files, known = files_of(path)
     found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
-        left = [(name, of_file) for name, of_file in known.load.items()]
+        left = [*known.load.items()]
         while left:
             (name, of_file), begun = left.pop(0), []
             try:

@@ -313,15 +313,16 @@ def _moved(tree, without):
 
 def _assignments(node, target, names):
     is_place = isinstance(target, ast.Subscript)
+    is_known = isinstance(target, ast.Name) and target.id in names.at(node)
     if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
         if is_place or getattr(target, "id", "") in names.changed:
             yield "not a copy", ast.Assign([target], ast.Call(expression("np.array"), [node.value], []))
     if is_place and isinstance(target.value, ast.Name):
         copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
         yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
-    if is_place or (isinstance(target, ast.Name) and target.id in names.at(node)):
+    if is_place or is_known:
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
-    if isinstance(target, ast.Name) and target.id in names.at(node):
+    if is_known:
         whole = ast.Subscript(ast.Name(target.id, ast.Load()), ast.Slice(), ast.Store())
         yield "name", ast.Assign([whole], node.value)
 

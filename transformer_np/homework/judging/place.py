@@ -193,6 +193,7 @@ class _Edits:
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
+        self._shared = parameters(of_right) if of_right else set()
         self._usual = max(1, self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
@@ -228,14 +229,12 @@ class _Edits:
         of the ones before them, the smallest first."""
         crash = self.found[self._order[0]].tried.crash
         lines = {int(part) for part in re.findall(r", line (\d+)", crash.trace)} if crash else ()
-        last = self._last
-        reference = family_with(self.trials.exercise, ())
-        tokens = Tokens(self.family, parameters(reference) if reference else set())
+        tokens = Tokens(self.family, self._shared)
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
-            level = 0 if is_near else 1 if line < last or not last else 9
+            level = 0 if is_near else 1 if line < self._last or not self._last else 9
             return line not in lines, self._distance(edit, tokens), edit.group + level
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
