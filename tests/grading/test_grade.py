@@ -59,8 +59,8 @@ def rows_of(path):
         return {row["student"].removeprefix("'"): row for row in csv.DictReader(file)}
 
 
-def grade(folder, out, rubric=TWO, seed=7, workers=2, limits=PATIENT):
-    grading = Grading(folder, out, rubric, limits=limits, workers=workers, seed=seed, trust=True)
+def grade(folder, out, rubric=TWO, seed=7, limits=PATIENT):
+    grading = Grading(folder, out, rubric, limits=limits, seed=seed, trust=True)
     return {g.student: g for g in grading.run()}
 
 
@@ -156,7 +156,7 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
     two, loops = "from one import softmax\n" + BACKWARD, "while True: pass\nrelu = 3\n"
     hand_in(folder / "fay", {"one": SOFTMAX, "two": two, "yyy": loops, "zzz": "1 / 0\nrelu = 3\n"})
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
-    grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3))
+    grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=1))
     assert grades["fay"].points(TWO) == 2
     crashed = "zzz.py could not be loaded (ZeroDivisionError: division by zero)"
     assert grades["fay"].remarks == ("yyy.py has code that takes too long, which was left out", crashed)
@@ -265,7 +265,11 @@ def command(folder, out, first=""):
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 @pytest.mark.parametrize(
-    "ending, walls", [("SIGKILL", True), ("SIGTERM", False), pytest.param("SIGINT", True, marks=pytest.mark.release)]
+    "ending, walls",
+    [
+        ("SIGKILL", True),
+        *(pytest.param(*one, marks=pytest.mark.release) for one in (("SIGTERM", False), ("SIGINT", True))),
+    ],
 )
 def test_a_run_that_is_broken_off(tmp_path, ending, walls):
     sleeps = "import time\ntime.sleep(1000)\n"

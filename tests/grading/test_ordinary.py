@@ -2,20 +2,29 @@
 
 import ast
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from test_grade import PATIENT, SOFTMAX
 from test_sandbox import BUILT, task_of
 
-from transformer_np.grading import judges
+from transformer_np.grading.judges import Judge
 from transformer_np.grading.sandbox import package
+from transformer_np.grading.sandbox.keeper import Keeper
 from transformer_np.grading.sandbox.session import Limits, try_submission
 from transformer_np.homework import all_exercises
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("walls")]
 PROGRAMS = Path(__file__).with_name("ordinary.txt").read_text(encoding="utf-8").split("\n---\n")
 EXERCISES = [name for name, one in all_exercises().items() if ".sheets." not in one.reference.__module__]
+
+
+@pytest.fixture(scope="module")
+def helpers():
+    """The processes of a grading."""
+    with closing(Keeper()) as keeper, closing(Judge()) as judge:
+        yield keeper, judge
 
 
 def test_ordinary_programs_run():
@@ -47,7 +56,7 @@ def built(name):
     """The library's answer as a student would write it: with imports of the library's other parts."""
     home = all_exercises()[name].reference.__module__
     tree = package._parsed(package._file_of(home))
-    kept, given = package._pruned(tree, [name]), package.names_beside(all_exercises()[name])
+    kept, given = package._pruned(tree, frozenset([name])), package.names_beside(all_exercises()[name])
     body = [node for node in kept.body if getattr(node, "name", "") not in given]
     taken = [node.name for node in kept.body if getattr(node, "name", "") in given]
     for node in body:
@@ -58,22 +67,19 @@ def built(name):
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_an_answer_may_use_the_parts_it_is_built_from(name):
-    check_right(name, built(name))
+def test_an_answer_may_use_the_parts_it_is_built_from(name, helpers):
+    check_right(name, built(name), *helpers)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if i % 8 == 5 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
 )
-def test_a_right_answer_is_right(name):
-    check_right(name, copied(name))
+def test_a_right_answer_is_right(name, helpers):
+    check_right(name, copied(name), *helpers)
 
 
-def check_right(name, files):
-    task, judge = task_of(name), judges.Judge()
-    tried = try_submission(files, [task], PATIENT)
-    try:
-        verdict = judge.verdict(task, tried.replies[name][0])
-    finally:
-        judge.close()
+def check_right(name, files, keeper, judge):
+    task = task_of(name)
+    tried = try_submission(files, [task], PATIENT, keeper=keeper)
+    verdict = judge.verdict(task, tried.replies[name][0])
     assert verdict.passed, (verdict.message, tried.not_loaded)

@@ -25,7 +25,7 @@ from transformer_np.homework.limit import TimeLimit
 SEED = 4
 EXERCISES = list(all_exercises())
 SHARE = EXERCISES[::20]  # of the default run
-LONG = [pytest.param(name, marks=() if i % 12 == 3 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
+LONG = [pytest.param(name, marks=() if i % 24 == 15 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
 
 
 @pytest.fixture(autouse=True)

@@ -225,6 +225,7 @@ def test_firefox(tmp_path):
             run(firefox, "await homework.ready")
             stop()
             test_code_without_an_end((firefox, stop))
+            test_code_in_c_without_an_end((firefox, stop))
             for changes in HARM:
                 test_an_answer_that_changes_python_harms_no_other((firefox, stop), changes)
             test_an_answer_that_stops_has_its_line((firefox, stop))
@@ -256,9 +257,15 @@ def test_code_without_an_end(page):
     found = answered(page, "relu", f"def relu(x):\n{catches}", 1)
     assert found["text"].startswith("relu: crashed. It took longer than 1 s. This line was running:\n  File ")
     assert found["line"] in (2, 3, 4, 5, 6) and not found["passed"]
-    found = answered(page, "relu", "def relu(x):\n    sum(range(10**15))\n", 1)  # in C: the worker is ended
+    assert answered(page, "relu", RELU)["passed"]
+
+
+@pytest.mark.release
+def test_code_in_c_without_an_end(page):
+    """The worker is ended, and starts again by itself."""
+    found = answered(page, "relu", "def relu(x):\n    sum(range(10**15))\n", 1)
     assert (found["outcome"], found["line"]) == ("crashed", None) and "inside one call of code in C" in found["text"]
-    assert answered(page, "relu", RELU)["passed"]  # and starts again by itself
+    assert answered(page, "relu", RELU)["passed"]
 
 
 HARM = (

@@ -60,7 +60,7 @@ class Package:
         if module in self._names and names == known:
             return
         self._names[module] = names
-        self._trees[module] = tree if names is None else _pruned(tree, names)
+        self._trees[module] = tree if names is None else _pruned(tree, frozenset(names))
         package = module if is_package else module.rpartition(".")[0]
         for target, wanted in _imports(self._trees[module], package):
             self.need(target, wanted)
@@ -141,6 +141,7 @@ def _imports(tree, package):
     return [(name, names) for name, names in found if name.partition(".")[0] == PACKAGE and _file_of(name)]
 
 
+@cache
 def _compiled(name, tree):
     file = _file_of(name)
     inside = f"{INSIDE}/{name.replace('.', '/')}" + ("/__init__.py" if file.name == "__init__.py" else ".py")
@@ -150,6 +151,7 @@ def _compiled(name, tree):
 # --- parts of a module -----------------------------------------------------------------------------------------------
 
 
+@cache
 def _pruned(tree, names):
     """The module with nothing but these names and what they need."""
     kept, body = reached(by_name(tree.body), names), []
