@@ -49,7 +49,7 @@ TRIES = {
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
 }
 FEWER_CONTROLS = {"00": 0, "11": 1, "17": 0}  # no number that is worth moving; the others have three or more
-LONG = TRAINING | {"00", "03", "04", "05", "06"}  # longer with every cell run twice, or like 01, 02 and 11
+LONG = TRAINING | {"00", "06"}  # longer with every cell run twice
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 

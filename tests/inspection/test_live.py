@@ -462,10 +462,8 @@ def test_every_step_of_a_gpt(gpt_page, gpt):
     assert gpt_page.one("#cell").text.split("“")[1].split("”")[0] == gpt_page.words_of("#bars bdi")[0]
 
 
-@pytest.mark.parametrize(
-    "choices",
-    [{"norm_first": True, "tie_embeddings": True}, pytest.param({"num_encoder_layers": 0}, marks=pytest.mark.release)],
-)
+@pytest.mark.release
+@pytest.mark.parametrize("choices", [{"norm_first": True, "tie_embeddings": True}, {"num_encoder_layers": 0}])
 def test_every_step_of_another_translator(browser, make_translator, tokenizers, tmp_path, choices):
     model = make_translator(**choices)
     for page in opened(browser, explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html"), LivePage):

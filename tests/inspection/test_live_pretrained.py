@@ -177,7 +177,9 @@ def test_a_tokenizer_that_the_page_does_not_have_is_named():
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [2, pytest.param(50, marks=pytest.mark.release)])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(f, marks=[pytest.mark.release] * (f in ("Llama 2", "Qwen 3"))) for f in FAMILIES]
+)
 def test_sentences_of_every_family(browser, folder_of, tmp_path, family, number):
     model, tokenizer = read(folder_of(family), family)
     load(browser, explore_live(model, tokenizer, LECTURE_SENTENCE), tmp_path)

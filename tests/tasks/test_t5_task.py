@@ -54,7 +54,7 @@ def text_file(tmp_path):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_prefix_decides(small, tmp_path):
     options = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340, "dropout": 0.0}
     run = train(tmp_path / "run", tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, **options)

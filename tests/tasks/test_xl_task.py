@@ -165,7 +165,7 @@ def test_a_transformer_xl_copies_from_beyond_its_segment_and_a_gpt_cannot():
     assert copy_experiment(steps=2, every=1) == copy_experiment(steps=2, every=1)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_within_the_segment_the_gpt_can_copy_too():
     """It is the distance that a GPT fails at, not the task."""
     curves = copy_experiment(steps=200, every=200, lag=0)
