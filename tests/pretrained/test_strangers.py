@@ -14,7 +14,7 @@ pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers li
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
-@pytest.mark.parametrize("share", [0.0005, pytest.param(1.0, marks=pytest.mark.release)])
+@pytest.mark.parametrize("share", [0.001, pytest.param(1.0, marks=pytest.mark.release)])
 def test_every_field_of_every_format(tmp_path, share):
     """A share of all replacements of one value, each read by its command with limits set from outside."""
     strangers.make(tmp_path)
