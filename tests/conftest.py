@@ -57,7 +57,9 @@ def pytest_collection_finish(session):
 
 OPTIONS = (
     "--headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
-    "--disable-sync --no-first-run --no-default-browser-check"
+    "--disable-sync --no-first-run --no-default-browser-check "
+    # no new process for each page, and none in reserve
+    "--process-per-site --disable-features=SpareRendererForSitePerProcess,BackForwardCache"
 ).split()
 SECONDS = 600  # of a script in a page: the machine may do other things too
 
