@@ -52,6 +52,7 @@ def notebook(*cells, **more):
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more})
 
 
+@cache
 def saved_again(text):
     """A notebook after it was run, formatted and saved: other metadata and outputs."""
     content = json.loads(text)
