@@ -108,7 +108,7 @@ def test_two_files_with_one_exercise_are_named(folder, capsys, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("place", ["import numpy", DRAW])
+@pytest.mark.parametrize("place", [pytest.param("import numpy", marks=pytest.mark.release), DRAW])
 def test_a_loop_in_c_ends_too(place, folder):
     indent = place[: len(place) - len(place.lstrip())]
     folder(place, f"{indent}sum(range(10**13))\n{place}")
