@@ -171,7 +171,7 @@ def apply_cases(rng):
     )  # fmt: skip
     plain = _drawn(rng, drawn("", long_word), APPLY, seen)
     one = Case("a word of one id", ([plain.arguments[0][0]], plain.arguments[1]))
-    unknown = Case("a word without a merge", ([7, 8, 9], plain.arguments[1]))
+    unknown = Case("a word without a merge", (plain.arguments[0], {(7, 8): FIRST}))  # what is kept of a word is old
     reversed_ = Case("the merges in another order", (plain.arguments[0], dict(reversed(plain.arguments[1].items()))))
     in_a_row = _drawn(rng, in_a_row, APPLY, ("merged from right to left", "the right token kept"))
     chain = Case(
