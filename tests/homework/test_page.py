@@ -86,12 +86,18 @@ def test_a_page_is_written_over_an_earlier_one(here):
 def test_a_teachers_exercises_go_along(here):
     from transformer_np.homework.new import write_new
 
-    write_new("scaled", here / "own")
+    file, used = write_new("scaled", here / "own"), ("shared/numbers.py", "words.txt", "scaled.md")
+    (here / "own" / "shared").mkdir()
+    for name in (*used, "of_nobody.txt"):
+        (here / "own" / name).write_text("")
+    reads = "from .shared import numbers\n\nopen(__file__.replace('scaled.py', 'words.txt')).close()\n"
+    file.write_text(f"{reads}{file.read_text('utf-8')}", "utf-8")
     with opened(None, here / "own") as course:
         build.write_page(here / "page", course)
         (archive,) = (here / "page").glob("*.zip")
     shutil.unpack_archive(archive, here / "tab")
-    assert (here / "tab" / "exercises" / "scaled.py").exists()
+    along = {path.relative_to(here / "tab" / "exercises").as_posix() for path in (here / "tab/exercises").rglob("*.*")}
+    assert along == {"scaled.py", *used}
     assert not list((here / "tab").rglob("0*.md")) and not list((here / "tab").rglob("grading"))
     with exercises_in(here / "tab" / "exercises"):
         assert checked("scaled", {"scaled": "def scaled(x): return x"})["outcome"] != "not started"

@@ -50,8 +50,8 @@ def loaded(folder, limit=None):
 
 
 def behind(files, folder):
-    """{name relative to the folder: bytes} of these files, of what they import from the folder, and of other files in
-    it that they name in a text, such as "words.txt"."""
+    """{name relative to the folder: bytes} of these files, of what they import from the folder, of the notes beside
+    them, and of other files in it that they name in a text, such as "words.txt"."""
     found, waiting = {}, list(files)
     while waiting:
         file = waiting.pop()
@@ -63,6 +63,7 @@ def behind(files, folder):
 
 
 def _used_by(tree, file, folder):
+    yield from filter(Path.is_file, [file.with_suffix(".md")])
     for node in ast.walk(tree):
         paths = []
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith(f"{PACKAGE}.")):
