@@ -191,6 +191,8 @@ def test_what_only_a_parameter_is_called_is_not_copied():
     others = "x = 3\nscale = 2\nseen = []\n\n\ndef noted(y, to=seen):\n    scale = len(to)\n    return y\n\n\n"
     text = answers_in(f"{others}def relu(x):\n    return noted(x * (x > 0))\n", DEFAULTS)["relu"]
     assert "seen = []" in text and "def noted" in text and "x = 3" not in text and "scale = 2" not in text
+    methods = "class A:\n    def f(self, relu):\n        pass\n\n    def g(self, x):\n        return relu(x)\n"
+    assert tab._called("gelu", {"gelu": methods}) == ["relu"]
 
 
 def test_the_headings_of_a_student_stay():
@@ -199,6 +201,8 @@ def test_the_headings_of_a_student_stay():
     file = stub_file([all_exercises()["relu"], all_exercises()["softmax_backward"]])
     stub = file[file.index("def relu") : file.index("\n\n# --- Backpropagation")]
     assert answers_in(file.replace(stub, own), DEFAULTS) == {"relu": f"import numpy as np\n\n\n{own}"}
+    without_comment = "".join(line for line in file.replace(stub, RELU).splitlines(True) if "hint relu" not in line)
+    assert answers_in(without_comment, DEFAULTS) == {"relu": RELU}
 
 
 # --- in Chromium -----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..path import all_exercises, use_exercises
 from ..standins import without_pictures
 from ..stubs import imports, stub
 from ..submission import Checks, LoadError, load
-from .split import answers_in, bound_by, free_names, parsed
+from .split import Block, answers_in
 
 FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
@@ -145,8 +145,8 @@ def _called(name, texts):
     """The other exercises whose names a text reads, and those that theirs read."""
     found, left = [], [name]
     while left:
-        read = free_names(texts.get(left.pop()) or "")
-        new = [n for n in all_exercises() if n in read and n != name and n not in found]
+        block = Block(texts.get(left.pop()) or "")
+        new = [n for n in all_exercises() if n in block.reads - block.binds.keys() and n not in (name, *found)]
         found += new
         left += new
     return found
@@ -165,13 +165,11 @@ def _write(path, text):
 
 def _remarks(name, texts):
     """Sentences on what will be different in homework.py, where all texts are one file."""
-    own, found = bound_by(texts[name]), []
+    binds = {other: block.binds for other, text in texts.items() if not (block := Block(text)).problem}
+    own, found = binds.pop(name, {}), []
     if any("from __future__" in line for line in texts[name].splitlines()):
         found.append(f"{FILE} cannot contain `from __future__` below its beginning: remove this line.")
-    for other, text in texts.items():
-        if other == name:
-            continue
-        theirs = bound_by(text)
+    for other, theirs in binds.items():
         twice = [n for n in own if n in theirs and own[n] != theirs[n]]
         twice += [other] if other in own and other not in theirs else []
         if twice:
@@ -184,7 +182,7 @@ def _remarks(name, texts):
 
 def examine(texts):
     """{exercise: why its text is not Python}, as JSON, for those of a JSON {exercise: text} that are not."""
-    problems = {name: parsed(text)[1] for name, text in json.loads(texts).items()}
+    problems = {name: Block(text).problem for name, text in json.loads(texts).items()}
     return json.dumps({name: problem for name, problem in problems.items() if problem})
 
 
