@@ -5,7 +5,7 @@ import os
 import sys
 import textwrap
 import time
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -97,19 +97,12 @@ def checks_of(args, path):
     raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
 
 
-@contextmanager
 def course_of(args, file):
-    """Inside the block, the exercises of the course are found by name. Yields the Course: that of --course, or else
+    """A context in which the exercises of the course are found by name. It yields the Course: that of --course, or else
     that of the course.toml beside the student's file."""
-    from ..homework.course import FILE as COURSE
-    from ..homework.course import opened
+    from ..homework.course import beside, opened
 
-    path = args.course
-    if path is None and file is not None:
-        beside = (Path(file) if Path(file).is_dir() else Path(file).parent) / COURSE
-        path = beside if beside.exists() else None
-    with opened(path, args.exercises) as course:
-        yield course
+    return opened(args.course if args.course is not None or file is None else beside(file), args.exercises)
 
 
 # --- check -----------------------------------------------------------------------------------------------------------

@@ -53,15 +53,13 @@ class HomeworkFile(pytest.File):
             raise self.CollectError("\n".join([*hidden, f"{type(error).__name__}: {error}"])) from None
 
     def _items(self):
-        from ..homework.course import FILE as COURSE
-        from ..homework.course import CourseError, opened
+        from ..homework.course import CourseError, beside, opened
         from ..homework.limit import TimeLimit
         from ..homework.path import own_folder
         from ..homework.submission import Checks, LoadError, load
 
-        beside = self.path.parent / COURSE
         try:
-            with opened(beside if beside.exists() else None) as course:
+            with opened(beside(self.path)) as course:
                 self.folder, limit = own_folder(), TimeLimit(ends_process=True)
                 os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
                 submission = load(self.path, limit.seconds, strict=False)
