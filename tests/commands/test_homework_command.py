@@ -283,7 +283,7 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     assert re.search(r"softmax \(18\), softmax_backward\s+\(18\)", out)
     assert (here / "losses.png").stat().st_size > 1000
 
-    written(RIGHT)
+    written(f"{RIGHT}\n\ndef softmax_backward(dy, y, axis=-1):\n    return dy\n")  # which does not count
     out = call(capsys, "run", "homework.py", "train", "--steps", 3)[1]
     assert "The losses are equal up to rounding." in out and "not right" not in out
 
