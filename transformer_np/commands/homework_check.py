@@ -50,17 +50,12 @@ def again(args):
 
 
 def hint_command(name, file, args=None):
-    """The command that shows a hint. A teacher's exercise is found by the options, or beside the student's file: the
-    command names it, unless `found_file` finds it."""
-    from ..homework.path import all_exercises, own_exercises
-
-    command, found = f"transformer-np homework hint {name}", found_file(None, required=False)
-    if name not in own_exercises() and name in all_exercises():
-        return command
-    options = again(args) if args else ""
-    if not options and not (found and Path(file) in (Path(found), Path(found).parent)):
-        options = f" --file {quoted(file)}"
-    return command + options
+    """The command that shows a hint. It names the file, in which the last level looks and beside which a teacher's
+    exercise is found, unless `found_file` finds it."""
+    found = found_file(None, required=False)
+    is_found = found and Path(file) in (Path(found), Path(found).parent)
+    options = (again(args) if args else "") + ("" if is_found else f" --file {quoted(file)}")
+    return f"transformer-np homework hint {name}{options}"
 
 
 def checks_of(args, path):
