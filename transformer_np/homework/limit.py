@@ -47,14 +47,15 @@ def running_lines(frames):
 
 class TimeLimit:
     """seconds: for the code inside one `with limit(…):`; ends_process: whether code in C that does not return ends it
+    tell: called with the seconds until somebody else must end that process, and with 0 when the code has ended
 
     stopped_in: the names of the functions that were running when the time was last over
     """
 
-    def __init__(self, seconds=SECONDS, ends_process=False):
+    def __init__(self, seconds=SECONDS, ends_process=False, tell=lambda seconds: None):
         if not isinstance(seconds, int | float) or not seconds > 0:
             raise ValueError(f"the time limit must be a number of seconds above 0, got {seconds!r}")
-        self.seconds, self.ends_process, self.stopped_in = seconds, ends_process, frozenset()
+        self.seconds, self.ends_process, self.tell, self.stopped_in = seconds, ends_process, tell, frozenset()
 
     @contextlib.contextmanager
     def __call__(self, what):
@@ -71,6 +72,7 @@ class TimeLimit:
 
         on_main = threading.current_thread() is threading.main_thread()
         watched = _by_signal if on_main and hasattr(signal, "setitimer") else _by_thread
+        self.tell(self.seconds + GRACE)
         try:
             with _c_code_watched(self.seconds + GRACE, self.ends_process), watched(self.seconds, over):
                 yield lambda: bool(frames)
@@ -82,6 +84,8 @@ class TimeLimit:
             lines = running_lines(traceback.extract_tb(error.__traceback__))
             where = f" This line was running:\n{lines}" if lines else ""
             raise Interrupted(f"{what}: interrupted.{where}") from None
+        finally:
+            self.tell(0)
         if frames:
             self.stopped_in = frozenset(frame.name for frame in frames)
             raise Stopped(self.seconds, running_lines(frames)) from None

@@ -9,12 +9,11 @@ import json
 import linecache
 import re
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from ..judging.words import wrapped
-from ..limit import GRACE, Interrupted, TimeLimit
+from ..limit import Interrupted, TimeLimit
 from ..loading import new_loop
 from ..path import all_exercises, use_exercises
 from ..standins import without_pictures
@@ -26,24 +25,6 @@ FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
 _SHARED = re.compile(r"(numpy|builtins|math|transformer_np)(\.|$)")  # modules that an answer may change for all others
 _untouched = []  # (namespace of such a module, its content in the beginning)
-
-
-class ToldLimit(TimeLimit):
-    """A TimeLimit that tells the page when a student's code begins and ends: code in C that does not return is ended by
-    the page, with the whole worker. tell: called with the seconds until then, and with 0"""
-
-    def __init__(self, seconds, tell):
-        super().__init__(seconds)
-        self.tell = tell
-
-    @contextmanager
-    def __call__(self, what):
-        self.tell(self.seconds + GRACE)
-        try:
-            with super().__call__(what) as over:
-                yield over
-        finally:
-            self.tell(0)
 
 
 def begin(folder_of_teacher=None):
@@ -74,13 +55,14 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     """Check the answer to an exercise as `homework check` does  ->  JSON.
 
     texts: JSON, {exercise: its text}, of those that the student has begun
+    tell: of a TimeLimit: code in C that does not return is ended by the page, with the whole worker
     """
     for space, names in _untouched:  # an answer may have changed NumPy, or `len`, for all that follow
         space.update(names)
     texts = json.loads(texts)
     _write(FILE, texts[name])
     try:
-        return _checked(name, texts, ToldLimit(seconds, tell), seed)
+        return _checked(name, texts, TimeLimit(seconds, tell=tell), seed)
     except LoadError as error:
         line, remarks = _last_line(error.crash.trace), _remarks(name, texts)
         if error.crash.kind == "ModuleNotFoundError":
