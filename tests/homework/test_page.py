@@ -187,6 +187,14 @@ def test_a_file_becomes_texts():
         answers_in("print('another course')\n", DEFAULTS)
 
 
+def test_an_answer_of_another_course_stays_but_is_not_checked(here):
+    stub = "\n\n# hint: transformer-np homework hint {0}\ndef {0}(x):\n    raise NotImplementedError\n"
+    centre = "def centre(x):\n    return x\n"
+    file = RELU + stub.format("theirs") + stub.format("centre").replace("raise NotImplementedError", "return x")
+    assert answers_in(file, DEFAULTS) == {"centre": centre, "relu": RELU}
+    assert checked("centre", {"centre": centre})["text"].startswith("centre is an exercise of another course")
+
+
 def test_what_only_a_parameter_is_called_is_not_copied():
     others = "x = 3\nscale = 2\nseen = []\n\n\ndef noted(y, to=seen):\n    scale = len(to)\n    return y\n\n\n"
     text = answers_in(f"{others}def relu(x):\n    return noted(x * (x > 0))\n", DEFAULTS)["relu"]

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..definitions import KEPT, NO_PYTHON, by_name, first_line, names_in, parsed, reached, stored, unread
-from ..stubs import WIDTH
+from ..stubs import BODY, WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -59,7 +59,8 @@ class Block:
 
 
 def answers_in(text, defaults):
-    """{exercise: text} of a student's file. defaults: {exercise: the text to begin with}, which are left out
+    """{exercise: text} of a student's file. defaults: {exercise: the text to begin with}, which are left out, as are
+    the stubs of another course; its answers stay
 
     Raises ValueError if the file contains no exercise.
     """
@@ -67,7 +68,7 @@ def answers_in(text, defaults):
     found = {}
     for name in dict.fromkeys(block.owner for block in blocks if block.owner):
         own = [block for block in blocks if block.owner == name]
-        head, body = _head(defaults[name]), _joined(own)
+        head, body = _head(defaults.get(name, "")), _joined(own)
         known = {*Block(head).binds, *_names(own, "binds")}
         others = [block for block in blocks if block.owner != name and not block.binds.keys() & defaults.keys()]
         helpers = by_name(others, lambda block, known=known: block.binds.keys() - known)
@@ -76,7 +77,8 @@ def answers_in(text, defaults):
         complete = "\n\n".join(filter(None, ["\n".join(_joined([block]) for block in before), body]))
         if head and not Block(head).binds.keys() & _names([*own, *before], "binds"):
             complete = f"{head}\n\n{complete}"
-        if body and complete.strip() != defaults[name].strip():
+        begin = defaults.get(name, complete if BODY in complete else "")
+        if body and complete.strip() != begin.strip():
             found[name] = complete
     if not any(block.owner for block in blocks):
         raise ValueError("the file contains no exercise")
@@ -103,7 +105,7 @@ def _joined(blocks):
 def _blocks(text, names):
     """The Blocks of a file, without the lines that `homework start` writes around the exercises."""
     lines, blocks, owner = text.split("\n"), [], ""
-    marks = {i: mark for i, line in enumerate(lines) if (mark := _mark(line, names)) is not None}
+    marks = {i: mark for i, line in enumerate(lines) if (mark := _mark(line)) is not None}
     starts = sorted({*_starts(lines, Block(text).tree), *marks})
     for first, last in pairwise([*starts, len(lines)]):
         owner = marks.get(first, owner)
@@ -118,11 +120,10 @@ def _blocks(text, names):
     return blocks
 
 
-def _mark(line, names):
+def _mark(line):
     """The exercise of a line that `homework start` writes above one, "" for the heading of a chapter, else None. Those
     headings that students write for themselves are not of its width."""
-    comment = _COMMENT.fullmatch(line)
-    if comment and comment[1] in names:
+    if comment := _COMMENT.fullmatch(line):
         return comment[1]
     return "" if len(line) == WIDTH and line.startswith("# --- ") and line.endswith("-") else None
 

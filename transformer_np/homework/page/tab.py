@@ -57,6 +57,8 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     texts: JSON, {exercise: its text}, of those that the student has begun
     tell: of a TimeLimit: code in C that does not return is ended by the page, with the whole worker
     """
+    if name not in all_exercises():
+        return _said(f"{name} is an exercise of another course: this page cannot check it.", "not started", False)
     for space, names in _untouched:  # an answer may have changed NumPy, or `len`, for all that follow
         space.update(names)
     texts = json.loads(texts)
