@@ -75,7 +75,7 @@ def checks_of(args, path):
     limit = TimeLimit(args.time_limit, ends_process=True)
     os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
     with redirect_stdout(sys.stderr) if getattr(args, "json", False) else nullcontext():  # the file's own output
-        submission = load(path, limit.seconds, strict=False)
+        submission = load(path, limit, strict=False)
     for file, crash in submission.crashes.items():
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
     if submission.definitions:

@@ -62,7 +62,7 @@ class HomeworkFile(pytest.File):
             with opened(beside(self.path)) as course:
                 self.folder, limit = own_folder(), TimeLimit(ends_process=True)
                 os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
-                submission = load(self.path, limit.seconds, strict=False)
+                submission = load(self.path, limit, strict=False)
                 for crash in submission.crashes.values():
                     if not submission.answers:
                         raise LoadError(self.path, crash)
