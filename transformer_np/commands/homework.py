@@ -62,7 +62,7 @@ def add_parser(subparsers):
     _add_file(status, optional=True)
     _add(status, "--course", "--exercises", "--time-limit")
     add_json(status, "the verdicts")
-    help_text = "draw the progress by chapter, from the progress.json beside the file"
+    help_text = "draw the progress by chapter, with what the progress.json beside the file remembers"
     status.add_argument("-o", "--out", metavar="PICTURE", help=help_text)
 
     listing = add_command(actions, "list", run_list, "", "list all exercises by chapter")

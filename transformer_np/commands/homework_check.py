@@ -281,10 +281,11 @@ def run_status(args):
         else:
             _show_status(args.file, course, checks)
         if args.out:
-            from ..homework import progress
+            from .. import plots
+            from ..homework.record import by_chapter, noted
 
-            path = Path(args.file)
-            progress(path if path.is_dir() else path.parent).savefig(args.out)
+            entries = noted([checks.of(name).verdict for name in course.points], _note(args.file, []))
+            plots.progress(by_chapter(entries, course.exercises)).savefig(args.out)
             say(f"picture: {args.out}")
         return 0
 
