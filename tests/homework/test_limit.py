@@ -69,8 +69,8 @@ def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tm
         return np.array(taken)
 
     exercise = Exercise(
-        every, (Result("y"),), lambda rng: [Case("", (rng.normal(size=6),), {"period": 2})], {},
-        lambda made, *arguments, **options: every(*arguments, **options), ("?", "", ""), 1, "",
+        every, (Result("y"),), lambda rng: [Case("", (rng.normal(size=6),), {"period": 2})], "",
+        every, ("?", "", ""), 1, "",
     )  # fmt: skip
     answer = loaded(tmp_path, "def every(x, period=0):\n    return x[::3]\n").modules[-1].every
     verdict = verdict_on(exercise, answer, 0, TimeLimit(0.2))
