@@ -58,9 +58,11 @@ class HomeworkFile(pytest.File):
         from ..homework.path import own_folder
         from ..homework.submission import Checks, LoadError, load
 
+        key = getattr(self.config.pluginmanager.getplugin("faulthandler"), "fault_handler_stderr_fd_key", None)
+        stderr = self.config.stash.get(key, None)  # which pytest does not capture
         try:
             with opened(beside(self.path)) as course:
-                self.folder, limit = own_folder(), TimeLimit(ends_process=True)
+                self.folder, limit = own_folder(), TimeLimit(ends_process=True, stderr=stderr)
                 os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
                 submission = load(self.path, limit, strict=False)
                 for crash in submission.crashes.values():
