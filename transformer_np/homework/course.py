@@ -130,10 +130,15 @@ def opened(path=None, folder=None, seconds=SECONDS):
 def exercises_of(folder=".", limit=None):
     """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
     folder is in use already. limit: a TimeLimit for each file of the teacher's"""
-    path = Path(folder) / FILE
-    unneeded = own_folder() or not path.exists()
-    with nullcontext() if unneeded else exercises_in(folder_in(path), limit):
+    path = beside(folder)
+    with nullcontext() if own_folder() or path is None else exercises_in(folder_in(path), limit):
         yield
+
+
+def beside(file):
+    """The course.toml beside a student's file or in a student's folder, or None."""
+    path = (Path(file) if Path(file).is_dir() else Path(file).parent) / FILE
+    return path if path.exists() else None
 
 
 def default_course():
