@@ -5,13 +5,12 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 import pytest
-from test_grade import PATIENT, SOFTMAX
+from test_grade import SOFTMAX, grade, hand_in
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
 
@@ -20,7 +19,7 @@ from in_a_tab import as_file
 from transformer_np import cli
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
-from transformer_np.grading.run import Grading
+from transformer_np.grading.sandbox.session import Limits
 from transformer_np.homework import all_exercises, checking, load, magics
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
@@ -127,56 +126,58 @@ TWO_WRONG = "another wrong one", "a wrong one of a better name"
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def handed_in(tmp_path_factory):
     """{(shape, state): (Grade, path)}, all graded at once."""
-    root, found = tmp_path_factory.mktemp("handins"), {}
-    for number, (shape, state) in enumerate(product(SHAPES, ANSWERS)):
-        student = f"s{number:03}"
-        for name, text in shapes(f"{ANSWERS[state]}\n# {student}\n")[shape].items():
-            file = root / "in" / f"{student}{name}"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            found[student] = (shape, state), root / "in" / f"{student}{name}".partition("/")[0]
-    grading = Grading(root / "in", root / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True, workers=2)
-    return {found[grade.student[:4]][0]: (grade, found[grade.student[:4]][1]) for grade in grading.run()}
+    folder, cases = tmp_path_factory.mktemp("handins") / "in", list(product(SHAPES, ANSWERS))
+    for number, (shape, state) in enumerate(cases):
+        files = shapes(f"{ANSWERS[state]}\n# {number}\n")[shape]
+        hand_in(folder, {f"s{number:03}{name}": text for name, text in files.items()})
+    grades = grade(folder, COURSE, seed=3).values()
+    paths = [next(folder.glob(f"{one.student[:4]}*")) for one in grades]
+    return dict(zip(cases, zip(grades, paths, strict=True), strict=True))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
-def test_check_and_grade_agree(graded, shape, monkeypatch):
+def test_check_and_grade_agree(handed_in, shape, monkeypatch):
     monkeypatch.setattr(checking, "find_place", lambda *_: None)  # only `check` runs the edited answer
     for state in ANSWERS:
-        grade, path = graded[shape, state]
+        got, path = handed_in[shape, state]
         expected = {"right": "passed", "wrong": "wrong value", "not begun": "not started"}[state]
         if state == "not begun" and shape in TWO_WRONG:
             expected = "wrong value"  # it is the only one that is begun
-        assert grade.verdicts["softmax"].outcome == expected, (state, grade.remarks, grade.verdicts["softmax"].message)
+        assert got.verdicts["softmax"].outcome == expected, (state, got.remarks, got.verdicts["softmax"].message)
         broken = shape == "a cell that fails"  # in which relu is meant to be
-        assert grade.verdicts["relu"].outcome == "not started" or broken
+        assert got.verdicts["relu"].outcome == "not started" or broken
         try:
             checks = Checks(load(path, time_limit=60, strict=False), seed=seed_of(3, "softmax"))
         except ValueError as error:
             assert state == "not begun", error
             continue
-        for name, verdict in grade.verdicts.items():
-            standing = checks.of(name)
-            of_check = standing.verdict
-            assert (of_check.outcome, of_check.misconception) == (verdict.outcome, verdict.misconception)
-            where = [(one.file, one.cell, one.line) for one in standing.definitions[:1]]
-            assert where == [grade.graded[name]] if name in grade.graded else not where
-        assert checks.remarks(COURSE.points) == list(grade.remarks)
+        assert_agree(checks, got)
+
+
+def assert_agree(checks, got):
+    """That the Checks of a hand-in say the same as its Grade."""
+    for name, verdict in got.verdicts.items():
+        standing = checks.of(name)
+        of_check = standing.verdict
+        assert (of_check.outcome, of_check.misconception) == (verdict.outcome, verdict.misconception)
+        where = [(one.file, one.cell, one.line) for one in standing.definitions[:1]]
+        assert where == [got.graded[name]] if name in got.graded else not where
+    assert checks.remarks(COURSE.points) == list(got.remarks)
 
 
 @pytest.mark.long
-def test_what_was_not_counted_is_remarked(graded):
-    (remark,) = graded["another wrong one", "right"][0].remarks
+def test_what_was_not_counted_is_remarked(handed_in):
+    (remark,) = handed_in["another wrong one", "right"][0].remarks
     assert remark == "softmax: homework.py, line 4; also in backup.py, not counted"
-    better = graded["a wrong one of a better name", "right"][0]
+    better = handed_in["a wrong one of a better name", "right"][0]
     assert better.remarks == ("softmax: v2.py, line 4; also in homework.py, not counted",)
     assert better.graded_files == ["v2.py"]
     plain = "an old version", "the folder of start", "the folder of start, used", "an environment", "a stub below"
     for shape in plain:
-        assert not graded[shape, "right"][0].remarks, shape
+        assert not handed_in[shape, "right"][0].remarks, shape
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -283,12 +284,10 @@ def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp
 def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
     right = "def relu(x):\n    return x * (x > 0)"
     for student, code in {"ada": "while True: pass", "ben": "import os\nos._exit(0)"}.items():
-        (tmp_path / "in" / student).mkdir(parents=True)
         cells = right, code, SOFTMAX
         text = notebook(*cells) if file.endswith(".ipynb") else "\n".join(cells)
-        (tmp_path / "in" / student / file).write_text(text, encoding="utf-8")
-    limits = replace(PATIENT, seconds=1)
-    ada, ben = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=limits, trust=True).run()
+        hand_in(tmp_path / "in", {f"{student}/{file}": text})
+    ada, ben = grade(tmp_path / "in", COURSE, limits=Limits(seconds=1)).values()
     checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
     assert list(ada.remarks) == checks.remarks(COURSE.points)
     assert f'"{file}, cell 2"' in ada.not_loaded[file] or f'"{file}", line 3' in ada.not_loaded[file]
@@ -457,33 +456,6 @@ print(In, Out)
 CELLS = CELLS[1:-1].replace("<U+2028>", "\u2028").replace("<U+0085>", "\x85").split("\n---\n")
 
 
-@pytest.fixture
-def of_cells(tmp_path):
-    """A notebook with all of them, between two answers."""
-    first = "import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)"
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "ada.ipynb").write_text(notebook(first, *CELLS, SOFTMAX), encoding="utf-8")
-    return tmp_path
-
-
-def test_every_cell_runs_as_in_ipython(of_cells):
-    submission = load(of_cells / "in" / "ada.ipynb", time_limit=60, strict=False)
-    assert not submission.crashes
-    checks = Checks(submission, seed=3)
-    assert all(checks.of(name).passed for name in COURSE.points)
-
-
-@pytest.mark.long
-def test_every_cell_runs_behind_the_walls(of_cells):
-    exits = "def relu(x):\n    exit()\n"
-    (of_cells / "in" / "ben.py").write_text(exits, encoding="utf-8")
-    ada, ben = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
-    assert (ada.points(COURSE), ada.not_loaded) == (2, {})
-    assert "it ended the program (exit, quit or sys.exit)" in ben.verdicts["relu"].message
-    here = Checks(load(of_cells / "in" / "ben.py"), seed=seed_of(3, "relu")).of("relu").verdict
-    assert "it ended the program (exit, quit or sys.exit)" in here.message
-
-
 ABSENT = "no_such_package"  # as torch, pandas and seaborn behind the walls
 TOP = f"import {ABSENT}.nn as nn, {ABSENT}\nfrom {ABSENT}.types import Shape\n{ABSENT}.set(0)\nimport numpy as np\n"
 USED = (
@@ -492,7 +464,26 @@ USED = (
 )
 RIGHT = "def relu(x):\n    return x * (x > 0)\n"
 MOUNT = "from google.colab import drive, files\ndrive.mount('/x')\n"
-FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
+FROM_ELSEWHERE = {  # {name: (content, or the files of a folder, points, part of the only remark)}
+    "all cells.ipynb": (
+        notebook("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)", *CELLS, SOFTMAX), 2, "",
+    ),
+    "one imports another": (
+        {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
+        "zzz.py could not be loaded (ZeroDivisionError: division by zero)",
+    ),
+    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "be loaded (ValueError: no)"),
+    "a cell runs another file": (
+        {"a.ipynb": notebook("%run softly.py", f"np.pi\n{RIGHT}"), "softly.py": SOFTMAX}, 2, "",
+    ),
+    "a cell runs a file below": (
+        {"a.ipynb": notebook("%run -i ./sub/softly", f"np.pi\n{RIGHT}"), "sub/softly.py": SOFTMAX}, 2, "",
+    ),
+    "stub below.py": (f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}", 2, ""),
+    "stub below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}"), 2, ""),
+    "wrong below.py": (f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}", 2, "; also in line 13, not counted"),
+    "wrong below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}"), 2, "also in cell 1, line 13, not c"),
+    "exits.py": (f"{SOFTMAX}\ndef relu(x):\n    exit()\n", 1, ""),
     "colab.ipynb": (
         notebook(
             f"{MOUNT}!gdown 1\n%cd /x\nimport numpy as np",
@@ -532,32 +523,34 @@ FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
 @pytest.mark.long
 def test_files_from_elsewhere(tmp_path):
     """Colab, exported notebooks, cells in a .py file, and imports of what does not exist where answers are graded."""
-    for number, (name, (content, _, _)) in enumerate(FROM_ELSEWHERE.items()):
-        (tmp_path / "in" / f"s{number:02}").mkdir(parents=True)
-        (tmp_path / "in" / f"s{number:02}" / name).write_text(content, encoding="utf-8")
-    grades = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
-    for grade, (name, (_, points, remark)) in zip(grades, FROM_ELSEWHERE.items(), strict=True):
-        checks = Checks(load(tmp_path / "in" / grade.student, strict=False), seed=3)
-        assert grade.points(COURSE) == points, (name, grade.remarks)
-        assert [one.outcome for one in grade.verdicts.values()] == [checks.of(n).verdict.outcome for n in COURSE.points]
-        assert checks.remarks(COURSE.points) == list(grade.remarks)
-        assert len(grade.remarks) == bool(remark), grade.remarks
-        assert all(remark in one for one in grade.remarks)
-    (of_cells,) = (grade for grade in grades if "imports.ipynb" in grade.not_loaded)
-    assert "imports.ipynb, cell 1" in of_cells.not_loaded["imports.ipynb"]
+    folder = tmp_path / "in"
+    for number, (name, (content, *_)) in enumerate(FROM_ELSEWHERE.items()):
+        hand_in(folder / f"s{number:02}", content if isinstance(content, dict) else {name: content})
+    rows = zip(grade(folder, COURSE, seed=3).values(), FROM_ELSEWHERE.items(), strict=True)
+    for got, (name, (_, points, remark)) in rows:
+        checks = Checks(load(folder / got.student, time_limit=60, strict=False), seed=3)
+        assert got.points(COURSE) == points, (name, got.remarks)
+        assert_agree(checks, got)
+        assert len(got.remarks) == bool(remark) and all(remark in one for one in got.remarks), (name, got.remarks)
+        if name == "exits.py":
+            for verdict in (got.verdicts["relu"], checks.of("relu").verdict):
+                assert "it ended the program (exit, quit or sys.exit)" in verdict.message
+        if name == "imports.ipynb":
+            assert "imports.ipynb, cell 1" in got.not_loaded[name]
 
 
-def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):
+def test_without_ipython_a_notebook_is_refused_with_the_command(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {"ada.ipynb": notebook(SOFTMAX)})
     monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
     magics._transformers.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"pip install 'transformer-np\[notebooks\]'.*`check` needs no IPython"):
-            load(of_cells / "in" / "ada.ipynb")
+            load(folder / "ada.ipynb")
     finally:
         magics._transformers.cache_clear()
     monkeypatch.setattr(run, "find_spec", lambda name: None)
     with pytest.raises(magics.NeedsIPython, match="pip install"):
-        Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
+        grade(folder, COURSE)
 
 
 # --- the same answers as a file and as cells -------------------------------------------------------------------------
