@@ -5,7 +5,7 @@ from test_grade import BACKWARD, SOFTMAX
 
 # an attack when the file is loaded
 LOADS = "import os, sys, time, fcntl, mmap, resource, signal, socket, threading, numpy as np\n"
-PIPES = """
+SOCKETS = """
 for fd in range(3, 64):
     try: {}
     except OSError: pass
@@ -180,18 +180,11 @@ EXHAUSTS = {
     ),
 }  # fmt: skip
 INVENTED = {
-    "packets": (LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 2, ""),
-    "no_blocking": (LOADS + PIPES.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
-    "small_pipe": (LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096)") + SOFTMAX + BACKWARD, 2, ""),
-    "small_and_not_blocking": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096); os.set_blocking(fd, False)")
-        + during("return np.ones((900, 900))"), 0, "",
+    "no_blocking": (LOADS + SOCKETS.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
+    "large_and_not_blocking": (
+        LOADS + SOCKETS.format("os.set_blocking(fd, False)") + during("return np.ones((900, 900))"), 0, "",
     ),
-    "locked": (LOADS + PIPES.format("fcntl.flock(fd, fcntl.LOCK_EX)") + SOFTMAX + BACKWARD, 2, ""),
-    "signals_on_pipes": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETOWN, 1); fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC)")
-        + SOFTMAX + BACKWARD, 2, "",
-    ),
+    "locked": (LOADS + SOCKETS.format("fcntl.flock(fd, fcntl.LOCK_EX)") + SOFTMAX + BACKWARD, 2, ""),
     "forged_end_of_loading": (
         LOADS + FORGED
         + "send(message(kind='loaded', file='forged_end_of_loading.py', crash=None, defined=['softmax']))\n" + SOFTMAX,
@@ -291,7 +284,7 @@ INVENTED = {
     "collector_off": ("import gc\ngc.disable(); gc.freeze()\n" + SOFTMAX + BACKWARD, 2, ""),
     "warnings_as_errors": ("import warnings\nwarnings.simplefilter('error')\n" + SOFTMAX + BACKWARD, 2, ""),
     "splice": (
-        LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + PIPES.format("os.splice(r, fd, 4000)")),
+        LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + SOCKETS.format("os.splice(r, fd, 4000)")),
         1, "",
     ),
     "pipes_of_the_keeper": (
@@ -367,4 +360,4 @@ INVENTED |= EXHAUSTS
 INVENTED |= {name: (carries(*parts), 1, "") for name, parts in CARRIED.items()}
 INVENTED |= {name: (succeeds(what), 1, "") for name, what in REFUSED.items()}
 # these disturb their own process at a moment that the machine decides, and may still earn their right softmax_backward
-BY_CHANCE = {"threads_at_the_end", "small_and_not_blocking"}
+BY_CHANCE = {"threads_at_the_end", "large_and_not_blocking"}

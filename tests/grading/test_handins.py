@@ -180,6 +180,11 @@ def test_what_was_not_counted_is_remarked(handed_in):
         assert not handed_in[shape, "right"][0].remarks, shape
 
 
+def checked(folder, files, **how):
+    """The Checks of {name: content} in a folder."""
+    return Checks(load(hand_in(folder, files), strict=False, **how))
+
+
 # --- names -----------------------------------------------------------------------------------------------------------
 
 ELSEWHERE = {
@@ -193,13 +198,11 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("text", ELSEWHERE)
 def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
-    (tmp_path / "homework.py").write_text(f"{text}\n\n{RELU}", encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", strict=False))
+    checks = checked(tmp_path, {"homework": f"{text}\n\n{RELU}"})
     (remark,) = checks.remarks(["relu"])
     assert ELSEWHERE[text] in remark
     assert checks.of("relu").verdict.outcome == "not started"
-    (tmp_path / "homework.py").write_text(f"{text}\n\nrelu = abs\n", encoding="utf-8")
-    assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
+    assert not checked(tmp_path, {"homework": f"{text}\n\nrelu = abs\n"}).remarks(["relu"])
 
 
 @pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", answer=mine)'])
@@ -207,8 +210,7 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
     cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
     for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):
         cells[1] = f"check = homework.check\n\n\ndef mine(x):\n    {body}"
-        (tmp_path / "homework.ipynb").write_text(notebook(*cells), encoding="utf-8")
-        checks = Checks(load(tmp_path / "homework.ipynb"))
+        checks = checked(tmp_path, {"homework.ipynb": notebook(*cells)})
         standing = checks.of("relu")
         assert standing.verdict.outcome == outcome and not checks.remarks(["relu"])
         assert [(one.cell, one.line) for one in standing.definitions] == [(2, 4)]
@@ -227,10 +229,10 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     both = "def relu(x):\n    return x\n\n\ndef gelu(x):\n    return x\n"
     text = f"```python\n{both}```" if kind == "markdown" else both
     cell = ("code", f"{kind}\n{text}") if kind[0] == "%" else (kind, text)
-    (tmp_path / "homework.ipynb").write_text(notebook("def softmax(x):\n    return x", cell), encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu", "gelu"])
+    files = {"homework.ipynb": notebook("def softmax(x):\n    return x", cell)}
+    (remark,) = checked(tmp_path, files).remarks(["relu", "gelu"])
     assert "`relu`, `gelu` are in " in remark and "(homework.ipynb, cell 2): make it a code cell" in remark
-    (tmp_path / "homework.ipynb").write_text(notebook("1 / 0", cell), encoding="utf-8")
+    hand_in(tmp_path, {"homework.ipynb": notebook("1 / 0", cell)})
     assert cli.main(["homework", "check", str(tmp_path / "homework.ipynb")]) == 1
     assert f"! {remark}" in capsys.readouterr().err
 
@@ -243,8 +245,7 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     ],
 )
 def test_what_is_not_written_or_the_librarys_is_not_begun_where_a_file_fails(tmp_path, text, begun, why):
-    (tmp_path / "homework.py").write_text(text, encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", strict=False))
+    checks = checked(tmp_path, {"homework": text})
     of = {name: checks.of(name).verdict for name in ("relu", "softmax", "gelu", begun)}
     assert {name for name, verdict in of.items() if verdict.outcome != "not started"} == {begun}
     assert f"{begun} is missing because homework.py could not be loaded ({why})" in of[begun].message
@@ -258,21 +259,16 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
 
 
 def test_what_brings_no_answer_is_not_executed(tmp_path):
-    for number in range(120):
-        (tmp_path / f"a{number}.py").write_text("raise SystemExit\n", encoding="utf-8")
-    (tmp_path / "train.py").write_text("'''With softmax.'''\nimport homework\n1 / 0\n", encoding="utf-8")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "homework.py").write_text("exec('def relu(x): return x * (x > 0)')\n", encoding="utf-8")
-    checks = Checks(load(tmp_path))
+    files = {f"a{number}": "raise SystemExit\n" for number in range(120)}
+    files["train"] = "'''With softmax.'''\nimport homework\n1 / 0\n"
+    checks = checked(tmp_path, files | {"sub/homework": "exec('def relu(x): return x * (x > 0)')\n"})
     assert checks.of("relu").passed
     assert checks.remarks(["relu"]) == ["only the first 100 files were read"]
 
 
 def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
-    (tmp_path / "homework.py").write_text(RELU, encoding="utf-8")
-    text = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
-    (tmp_path / "mine.ipynb").write_text(text, encoding="utf-8")
-    checks = Checks(load(tmp_path, strict=False))
+    mine = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
+    checks = checked(tmp_path, {"homework": RELU, "mine.ipynb": mine})
     verdict = checks.of("relu").verdict
     assert verdict.outcome == "crashed"
     assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message
@@ -298,17 +294,15 @@ def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
 
 def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path):
     cells = ["while True: pass", "def relu(x):\n    return x * (x > 0)", "while True: pass", SOFTMAX]
-    (tmp_path / "homework.py").write_text("\n".join(cells), encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", time_limit=0.5, strict=False))
+    checks = checked(tmp_path, {"homework": "\n".join(cells)}, time_limit=0.5)
     assert checks.of("relu").passed
     assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
+    helping = "def positive(x):\n    return x * (x > 0)\n"
     text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
-    (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
+    hand_in(tmp_path / "src", {"helping": helping, "homework": text})
     alone = ["homework.py imports helping from its folder: hand in both"]
     for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
         checks = Checks(load(path))
@@ -318,16 +312,14 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
 
 def test_a_file_that_asks_is_refused_as_in_grade_even_where_somebody_types(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
-    (tmp_path / "homework.py").write_text("name = input()\n" + SOFTMAX, encoding="utf-8")
-    (remark,) = Checks(load(tmp_path, strict=False)).remarks(["softmax"])
+    (remark,) = checked(tmp_path, {"homework": "name = input()\n" + SOFTMAX}).remarks(["softmax"])
     assert "input() is not possible: nobody types while an answer is checked" in remark
 
 
 def test_an_import_that_works_only_here_is_remarked(tmp_path):
     imports = "import json, numpy.ma, pytest\nfrom matplotlib import pyplot\nfrom transformer_np import functional\n"
     tried = "try:\n    import ruff\nexcept ImportError:\n    ruff = None\n"
-    (tmp_path / "homework.py").write_text(imports + tried + SOFTMAX, encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.py")).remarks(["softmax"])
+    (remark,) = checked(tmp_path, {"homework": imports + tried + SOFTMAX}).remarks(["softmax"])
     assert remark == "homework.py imports pytest, which is not there where answers are graded"
 
 
@@ -563,8 +555,7 @@ def test_without_ipython_a_notebook_is_refused_with_the_command(tmp_path, monkey
 def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
     """Short lines put an operator at the beginning of many lines inside of brackets."""
     texts = {one.name: "import numpy as np\n" + as_file(one) for one in list(all_exercises().values())[part::4]}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    hand_in(tmp_path, texts)
     ruff = shutil.which("ruff", path=Path(sys.executable).parent)
     subprocess.run([ruff, "format", "-q", "--isolated", "--line-length", "20", tmp_path], check=True)
     wrong, operators = [], 0
