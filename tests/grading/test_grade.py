@@ -75,22 +75,6 @@ def grade(*of, **options):
     return graded(*of, **options)[0]
 
 
-@pytest.mark.long
-def test_the_table_and_the_reports(tmp_path):
-    folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"]})
-    grades, rows = grade(folder), rows_of(tmp_path / "g.csv")
-    assert set(rows) == set(grades)
-    assert ",".join(rows["ada"]) == "student,points,points possible,percent,softmax,softmax_backward,remarks"
-    same = "the same file as =1+1 (=1+1.py)"
-    assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", same]
-    assert list(rows["ben"].values()) == ["ben", "1", "2", "50.0", "1", "0", ""]
-    assert "'=1+1" in (tmp_path / "g.csv").read_text()
-    report = (tmp_path / "g_reports" / "ben.md").read_text()
-    assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
-    assert "off-diagonal" in report and "Isolation: own process" in report and "seed" not in report
-    assert "only the diagonal (1)" in (tmp_path / "g_reports" / "overview.md").read_text()
-
-
 def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_made_it_alone():
     """An edit that makes an answer right has a text, that of its kind."""
     made = {"axis not used and NaN where all is hidden": "Both.", "axis not used": "Only `axis`.", "operator": ""}
@@ -297,19 +281,27 @@ def parse(*arguments):
     return cli.build_parser("homework", "grade").parse_args(["homework", "grade", *map(str, arguments)])
 
 
-def test_the_command(tmp_path, capsys):
-    folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
-    (folder / "bob.md").write_text("")
+def test_the_table_and_the_reports(tmp_path, capsys):
+    folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"], "bob.md": ""})
     (folder / "cy").mkdir()
-    (tmp_path / "rubric.toml").write_text(EXAMPLE)
-    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0, "--trust",
+    course = hand_in(tmp_path, {"course.toml": EXAMPLE}) / "course.toml"
+    args = parse(folder, "--out", tmp_path / "g.csv", "--course", course, "--seed", 0, "--trust",
                  "--picture", tmp_path / "class.svg")  # fmt: skip
     assert args.run(args) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("Walls: ") and "ada  3.5 of 3.5" in shown.out and "Seed 0" in shown.out
+    assert shown.out.startswith("Walls: ") and "ada   3.5 of 3.5" in shown.out and "Seed 0" in shown.out
     assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.md, cy\n" in shown.out
     assert not shown.err  # a bar is for a terminal
-    assert (tmp_path / "g_reports" / "ada.md").exists()
+    rows, reports = rows_of(tmp_path / "g.csv"), tmp_path / "g_reports"
+    assert ",".join(rows["ada"]) == "student,points,points possible,percent,passed,softmax,softmax_backward,remarks"
+    same = "the same file as =1+1 (=1+1.py)"
+    assert list(rows["ada"].values()) == ["ada", "3.5", "3.5", "100.0", "yes", "1", "2.5", same]
+    assert list(rows["ben"].values()) == ["ben", "1", "3.5", "28.6", "no", "1", "0", ""]
+    assert "'=1+1" in (tmp_path / "g.csv").read_text() and len(rows) == 3
+    report = (reports / "ben.md").read_text()
+    assert "| softmax_backward | 0 of 2.5 | wrong gradient | only the diagonal |" in report
+    assert "off-diagonal" in report and "Isolation: own process" in report and "seed" not in report
+    assert "only the diagonal (1)" in (reports / "overview.md").read_text()
     assert "softmax_backward" in (tmp_path / "class.svg").read_text()
 
 
