@@ -222,21 +222,12 @@ INVENTED = {
         "import resource\nfor what in range(16):\n    try: resource.prlimit(1, what, (0, 0))\n"
         "    except (OSError, ValueError): pass\n" + SOFTMAX + BACKWARD, 2, "",
     ),
-    "priority_of_the_keeper": (
-        "import os\ntry: os.setpriority(os.PRIO_PROCESS, 1, 19)\nexcept OSError: pass\n" + SOFTMAX + BACKWARD, 2, "",
-    ),
     "io_uring": (
         LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(425, 8, bytes(200)) >= 0\n" + SOFTMAX, 0, "Assertion",
     ),
     "other_architecture": (
         LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(0x40000000 + 57) > 0\n" + SOFTMAX, 0, "Assertion",
     ),
-    "folder_without_rights": (
-        LOADS + "os.makedirs('a/b'); open('a/b/c', 'w').close()\n"
-        "for place in ('a/b', 'a', '.'): os.chmod(place, 0)\n"
-        + SOFTMAX + BACKWARD, 2, "",
-    ),
-    "very_deep_folder": (LOADS + "for _ in range(1500): os.mkdir('d'); os.chdir('d')\n" + SOFTMAX + BACKWARD, 2, ""),
     "without_a_folder": (LOADS + "import shutil\nshutil.rmtree(os.getcwd(), True)\n" + SOFTMAX + BACKWARD, 2, ""),
     "close_all": (LOADS + "os.closerange(0, 10**6)\n" + SOFTMAX, 1, "ended"),  # the line alone is left out
     "other_pipe": (LOADS + "r, w = os.pipe()\nfor fd in range(3, 60):\n    os.dup2(w, fd)\n" + SOFTMAX, 1, ""),
