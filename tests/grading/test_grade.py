@@ -103,14 +103,9 @@ def greedy_decode(model, src, max_len=64):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "names",
-    [pytest.param(["AddNorm", "Adam"], marks=pytest.mark.release), ["AddNorm", "Adam", "greedy_decode"]],
-    ids=len,
-)
-def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
-    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS})
-    grades = grade(folder, f"exercises = {names}")
+def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
+    names = ["AddNorm", "Adam", "greedy_decode"]
+    grades = grade(hand_in(tmp_path / "in", {"inherits": BLOCKS}), f"exercises = {names}")
     for name in names:
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
