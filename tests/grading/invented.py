@@ -155,9 +155,6 @@ INVENTED = {
     "ignores_its_limit": (
         LOADS + "signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n" + during("while True: pass"), 1, "timed out",
     ),
-    "low_priority": (
-        LOADS + "os.nice(19)\nos.sched_setaffinity(0, {0})\n" + during("while True: pass"), 0, "not permitted",
-    ),
     "kill_the_keeper": (
         LOADS + "for number in range(1, 65):\n    for pid in (1, -1, 2, os.getppid()):\n"
         "        try: os.kill(pid, number)\n        except OSError: pass\n" + SOFTMAX, 1, "",
@@ -165,12 +162,6 @@ INVENTED = {
     "limits_of_the_keeper": (
         "import resource\nfor what in range(16):\n    try: resource.prlimit(1, what, (0, 0))\n"
         "    except (OSError, ValueError): pass\n" + SOFTMAX + BACKWARD, 2, "",
-    ),
-    "io_uring": (
-        LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(425, 8, bytes(200)) >= 0\n" + SOFTMAX, 0, "Assertion",
-    ),
-    "other_architecture": (
-        LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(0x40000000 + 57) > 0\n" + SOFTMAX, 0, "Assertion",
     ),
     "without_a_folder": (LOADS + "import shutil\nshutil.rmtree(os.getcwd(), True)\n" + SOFTMAX + BACKWARD, 2, ""),
     "close_all": (LOADS + "os.closerange(0, 10**6)\n" + SOFTMAX, 1, "ended"),  # the line alone is left out
@@ -221,19 +212,6 @@ INVENTED = {
     "splice": (
         LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + SOCKETS.format("os.splice(r, fd, 4000)")),
         1, "",
-    ),
-    "pipes_of_the_keeper": (
-        LOADS + LIBC + during("keeper = libc.syscall(434, 1, 0)\nfor fd in range(64):\n"
-                              "    if libc.syscall(438, keeper, fd, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
-    ),
-    "memory_of_the_keeper": (
-        LOADS + LIBC
-        + "class Part(ctypes.Structure):\n    _fields_ = [('a', ctypes.c_void_p), ('n', ctypes.c_size_t)]\n"
-        "here = ctypes.create_string_buffer(8)\nto, of = Part(ctypes.addressof(here), 8), Part(id(os), 8)\n"
-        + during("if libc.process_vm_readv(1, ctypes.byref(to), 1, ctypes.byref(of), 1, 0) > 0: os._exit(77)"), 1, "",
-    ),
-    "half_a_thread": (  # shares the memory, but is a process
-        LOADS + LIBC + during("if libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
     ),
     "calls_of_32_bits": (
         LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, 7)\n"

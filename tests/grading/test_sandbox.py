@@ -249,6 +249,16 @@ REFUSED = {  # expressions that are not true
     "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
     "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
     "the_log_of_the_kernel": "libc.klogctl(3, bytes(100), 100) >= 0 or libc.sync() == 5",
+    "a_priority": "os.nice(19) == 19",
+    "a_processor": "os.sched_setaffinity(0, {0}) is None",
+    "calls_in_a_queue": "libc.syscall(425, 8, bytes(200)) >= 0",  # io_uring
+    "another_architecture": "libc.syscall(0x40000000 + 57) > 0",
+    "pipes_of_the_keeper": "any(libc.syscall(438, libc.syscall(434, 1, 0), fd, 0) >= 0 for fd in range(64))",
+    "memory_of_the_keeper": (
+        "libc.process_vm_readv(1, (ctypes.c_size_t * 2)(ctypes.addressof(ctypes.create_string_buffer(8)), 8), 1, "
+        "(ctypes.c_size_t * 2)(id(os), 8), 1, 0) > 0"
+    ),
+    "half_a_thread": "libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0",  # shares the memory, but is a process
     "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
 }  # fmt: skip
 TRIES = f"""
