@@ -258,14 +258,6 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
-def test_what_brings_no_answer_is_not_executed(tmp_path):
-    files = {f"a{number}": "raise SystemExit\n" for number in range(120)}
-    files["train"] = "'''With softmax.'''\nimport homework\n1 / 0\n"
-    checks = checked(tmp_path, files | {"sub/homework": "exec('def relu(x): return x * (x > 0)')\n"})
-    assert checks.of("relu").passed
-    assert checks.remarks(["relu"]) == ["only the first 100 files were read"]
-
-
 def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
     mine = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
     checks = checked(tmp_path, {"homework": RELU, "mine.ipynb": mine})
@@ -456,7 +448,12 @@ USED = (
 )
 RIGHT = "def relu(x):\n    return x * (x > 0)\n"
 MOUNT = "from google.colab import drive, files\ndrive.mount('/x')\n"
-FROM_ELSEWHERE = {  # {name: (content, or the files of a folder, points, part of the only remark)}
+HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the only remark)}
+    "files without an answer": (
+        {f"a{number}.py": "raise SystemExit\n" for number in range(120)}
+        | {"train.py": "'''With softmax.'''\nimport homework\n1 / 0\n", "sub/homework.py": f"exec({RIGHT!r})\n"},
+        1, "only the first 100 files were read",
+    ),
     "all cells.ipynb": (
         notebook("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)", *CELLS, SOFTMAX), 2, "",
     ),
@@ -513,12 +510,13 @@ FROM_ELSEWHERE = {  # {name: (content, or the files of a folder, points, part of
 
 
 @pytest.mark.long
-def test_files_from_elsewhere(tmp_path):
-    """Colab, exported notebooks, cells in a .py file, and imports of what does not exist where answers are graded."""
+def test_what_a_hand_in_gets(tmp_path):
+    """Files that use each other, Colab, exported notebooks, cells in a .py file, imports of what does not exist where
+    answers are graded: one grading, because they say the same in any company."""
     folder = tmp_path / "in"
-    for number, (name, (content, *_)) in enumerate(FROM_ELSEWHERE.items()):
+    for number, (name, (content, *_)) in enumerate(HANDED_IN.items()):
         hand_in(folder / f"s{number:02}", content if isinstance(content, dict) else {name: content})
-    rows = zip(grade(folder, COURSE, seed=3).values(), FROM_ELSEWHERE.items(), strict=True)
+    rows = zip(grade(folder, COURSE, seed=3).values(), HANDED_IN.items(), strict=True)
     for got, (name, (_, points, remark)) in rows:
         checks = Checks(load(folder / got.student, time_limit=60, strict=False), seed=3)
         assert got.points(COURSE) == points, (name, got.remarks)
