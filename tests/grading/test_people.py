@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
+from test_grade import BACKWARD, DIAGONAL, SOFTMAX, grade, hand_in, rows_of
 from test_handins import notebook
 
 from transformer_np.grading.attempts import counted
@@ -22,7 +22,6 @@ from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
 from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
-from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
@@ -38,32 +37,12 @@ TIMED = TWO + "deadline = 2026-06-12T12:00:00\n[late]\ngrace = 15\nper_day = 10\
 WRONG = "def softmax(x, axis=-1):\n    return x\n"
 
 
-def grade(tmp_path, course=TWO, **options):
-    folder = tmp_path / "in"
-    grading = Grading(folder, tmp_path / "g.csv", parse_course(course), limits=PATIENT, trust=True, **options)
-    return {grade.student: grade for grade in grading.run()}
-
-
 # --- notebooks -------------------------------------------------------------------------------------------------------
 
 
 def pieces(text):
     """The code of the cells of a notebook, as they are executed."""
     return [piece["code"] for piece in survey({"a.ipynb": without_outputs(text.encode())}).load["a.ipynb"]["pieces"]]
-
-
-def test_what_comes_twice_in_a_cell_and_what_a_cell_runs_is_as_in_a_file(tmp_path):
-    folder = hand_in(tmp_path / "in", {})
-    for nth, second in enumerate(("def softmax(x, axis=-1):\n    raise NotImplementedError\n", WRONG)):
-        text = f"{SOFTMAX}\n{second}\n{BACKWARD}"
-        hand_in(folder, {f"ada{nth}": text})
-        (folder / f"ben{nth}.ipynb").write_text(notebook(("code", text)))
-    for student, below, magic in (("cem", "", "%run softly.py"), ("dana", "sub", "%run -i ./sub/softly")):
-        (folder / student / below).mkdir(parents=True)
-        hand_in(folder / student / below, {"softly": SOFTMAX})
-        (folder / student / "a.ipynb").write_text(notebook(("code", magic), ("code", f"np.pi\n{BACKWARD}")))
-    of = grade(tmp_path)
-    assert len(of) == 6 and {(one.points(parse_course(TWO)), *one.not_loaded) for one in of.values()} == {(2,)}
 
 
 def test_tests_of_nbgrader_are_not_the_students_code():
@@ -112,10 +91,7 @@ def test_an_old_notebook_is_read(tmp_path):
 
 
 def test_endings_in_capitals(tmp_path):
-    folder = tmp_path / "in"
-    (folder / "ada").mkdir(parents=True)
-    (folder / "ada" / "SHEET.PY").write_text(SOFTMAX)
-    (folder / "BEN.IPYNB").write_text(notebook(("code", SOFTMAX)))
+    folder = hand_in(tmp_path / "in", {"ada/SHEET.PY": SOFTMAX, "BEN.IPYNB": notebook(SOFTMAX)})
     entries = [read_entry(path) for path in find_submissions(folder)]
     assert [list(entry.files) for entry in entries] == [["BEN.ipynb"], ["SHEET.py"]]
     assert all(list(survey(entry.files).begun["softmax"]) == list(entry.files) for entry in entries)
@@ -277,7 +253,6 @@ def times_in(folder, assignment=""):
 @pytest.fixture
 def stamp(tmp_path):
     """The path of the time that nbgrader writes beside ada's submission."""
-    (tmp_path / "in" / "ada").mkdir(parents=True)
     return hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX}) / "timestamp.txt"
 
 
@@ -319,10 +294,7 @@ def test_a_file_time_beyond_the_calendar(tmp_path, seconds):
 
 
 def test_the_time_is_that_of_what_was_graded(tmp_path):
-    hand_in(tmp_path / "in", {})
-    folder = hand_in(tmp_path / "in" / "ada", {"notes": ""})
-    hand_in(folder / "src", {"homework": SOFTMAX})
-    (folder / ".DS_Store").write_text("")
+    folder = hand_in(tmp_path / "in" / "ada", {"notes": "", "src/homework": SOFTMAX, ".DS_Store": ""})
     for name, days in (("src/homework.py", 3), ("notes.py", 1), (".DS_Store", 9), ("src", 9), ("", 9)):
         os.utime(folder / name, ((DUE + timedelta(days=days)).timestamp(),) * 2)
     ((record, _),) = people_in(tmp_path / "in")[0].attempts
@@ -332,9 +304,7 @@ def test_the_time_is_that_of_what_was_graded(tmp_path):
 
 
 def test_of_several_assignments_one_is_graded(tmp_path):
-    for place in ("ada/sheet1", "ada/sheet2", "ben/sheet2"):
-        (tmp_path / "in" / place).mkdir(parents=True)
-        hand_in(tmp_path / "in" / place, {place[-1]: SOFTMAX})
+    hand_in(tmp_path / "in", dict.fromkeys(("ada/sheet1/1", "ada/sheet2/2", "ben/sheet2/2"), SOFTMAX))
     (path,) = find_submissions(tmp_path / "in", "sheet1")
     assert (path.name, list(read_entry(path, "sheet1").files)) == ("ada", ["1.py"])
     with pytest.raises(ValueError, match="no submission to sheet3"):
@@ -343,33 +313,10 @@ def test_of_several_assignments_one_is_graded(tmp_path):
 
 @pytest.mark.parametrize("link", ["ben", "ben/sheet1"])
 def test_an_assignment_in_a_link_is_nobodys(tmp_path, link):
-    hand_in(tmp_path / "in", {})
-    for name in ("ada", "ben")[: 1 if link == "ben" else 2]:
-        (tmp_path / "in" / name).mkdir()
-    hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    hand_in(tmp_path / "in", {"ada/sheet1/a": SOFTMAX} | ({} if link == "ben" else {"ben/notes": ""}))
     os.symlink(tmp_path / "in" / link.replace("ben", "ada"), tmp_path / "in" / link)
     _, ben = find_submissions(tmp_path / "in", "sheet1")
     assert read_entry(ben, "sheet1").remarks == (f"{Path(link).name} was skipped: it is a link",)
-
-
-@pytest.mark.long
-def test_everyone_on_the_roster_has_a_row(tmp_path):
-    hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD, "stranger": SOFTMAX})
-    (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nben,Ben\n")
-    grade(tmp_path, roster=tmp_path / "roster.csv")
-    rows = rows_of(tmp_path / "g.csv")
-    assert list(rows) == ["ada", "ben", "stranger"]
-    assert (rows["ada"]["name"], rows["ada"]["points"]) == ("Ada Lovelace", "2")
-    assert (rows["ben"]["name"], rows["ben"]["points"], rows["ben"]["remarks"]) == ("Ben", "0", "no submission")
-    assert rows["stranger"]["remarks"] == "not on the roster"
-    for name in rows:
-        for ending in ("md", "html"):
-            assert (tmp_path / "g_reports" / f"{name}.{ending}").exists()
-    (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
-    (tmp_path / "g_reports" / "mine.md").write_text("")
-    grade(tmp_path, roster=tmp_path / "roster.csv")
-    pages = {page.stem for page in (tmp_path / "g_reports").glob("*.md")}
-    assert pages == {"ada", "bennie", "stranger", "mine", "overview"}
 
 
 # --- attempts and the deadline ---------------------------------------------------------------------------------------
@@ -439,21 +386,30 @@ def test_reports_of_ids_that_look_alike():
 
 
 @pytest.mark.long
-def test_what_a_teacher_gives_by_hand(tmp_path):
+def test_everyone_on_the_roster_has_a_row_with_what_the_teacher_gives_by_hand(tmp_path):
     """A corrected column is less by lateness as others are, the points for written answers are not."""
-    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD})
+    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD, "stranger": SOFTMAX})
     os.utime(folder / "ada.py", ((DUE + timedelta(hours=20)).timestamp(),) * 2)
-    (tmp_path / "roster.csv").write_text("id,corrected softmax,written proof (4)\nada,0.5,3\nben,,\neli,-1,40\n")
-    ada = grade(tmp_path, TIMED + "\n[points]\nsoftmax = 1\n", roster=tmp_path / "roster.csv")["ada"]
-    row, ben, eli = rows_of(tmp_path / "g.csv").values()
+    roster, reports = tmp_path / "roster.csv", tmp_path / "g_reports"
+    lines = "id,name,corrected softmax,written proof (4)", "ada,Ada Lovelace,0.5,3", "ben,Ben,,", "eli,,-1,40"
+    roster.write_text("\n".join(lines))
+    ada = grade(folder, TIMED + "\n[points]\nsoftmax = 1\n", roster=roster)["ada"]
+    rows = rows_of(tmp_path / "g.csv")
+    row, ben, eli, stranger = rows.values()
+    assert list(rows) == ["ada", "ben", "eli", "stranger"]
+    assert (ben["name"], ben["points"], ben["written proof"], ben["remarks"]) == ("Ben", "0", "", "no submission")
     assert "softmax: -1 of 1 points by hand; written proof: 40 of 4 points by hand" in eli["remarks"]
-    assert "by hand" not in row["remarks"]
-    assert (row["softmax"], row["softmax_backward"], row["written proof"]) == ("0.45", "0.9", "3")
-    assert (row["points"], row["points possible"], row["percent"]) == ("4.35", "6", "72.5")
-    assert (ben["points"], ben["written proof"]) == ("0", "")
+    assert "not on the roster" in stranger["remarks"]
+    points = [row[column] for column in ("softmax", "softmax_backward", "written proof", "points", "points possible")]
+    assert (row["name"], *points, row["percent"]) == ("Ada Lovelace", "0.45", "0.9", "3", "4.35", "6", "72.5")
+    assert "by hand" not in row["remarks"] and ada.factor == 0.9
     for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 |  |  |  |", "points corrected by the teacher"):
-        assert text in (tmp_path / "g_reports" / "ada.md").read_text()
-    assert ada.factor == 0.9
+        assert text in (reports / "ada.md").read_text()
+    roster.write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
+    hand_in(reports, {"mine.md": ""})
+    grade(folder, TWO, roster=roster)
+    for ending, more in ((".md", {"mine", "overview"}), (".html", set())):
+        assert {page.stem for page in reports.glob(f"*{ending}")} == {"ada", "bennie", "stranger", *more}
 
 
 def test_what_is_a_second_late_does_not_look_in_time():
@@ -490,7 +446,7 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
     for name, minutes in (("ada-1", -30), ("ada-2", 60), ("ada-3", 10)):
         os.utime(folder / f"{name}.py", (time := (DUE + timedelta(minutes=minutes)).timestamp(), time))
     (tmp_path / "roster.csv").write_text("id\nada\nben\n")
-    grade(tmp_path, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
+    grade(folder, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
     row, absent = rows_of(tmp_path / "g.csv").values()
     assert absent["attempt"] == "0 of 0"
     assert (row["points"], row["time from"]) == (points, "file")
@@ -522,9 +478,7 @@ def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
 
 @pytest.mark.long
 def test_a_syntax_error_is_shown_once(tmp_path):
-    hand_in(tmp_path / "in", {"ada": "def softmax(x:\n    return x\n"})
-    ada = grade(tmp_path)["ada"]
-    course = parse_course(TWO)
+    ada, course = grade(hand_in(tmp_path / "in", {"ada": "def softmax(x:\n    return x\n"}))["ada"], parse_course(TWO)
     for text in (student_report(ada, course, ""), page(ada, course, ""), gradescope([ada], course)):
         assert text.count("def softmax(x:") == 1
         assert text.count("softmax is missing because ada.py could not be loaded (SyntaxError).") == 1
@@ -572,30 +526,11 @@ def test_a_cell_is_no_formula():
     assert cell("a=b; c - d") == "a=b; c - d"
 
 
-KEYS = {"score", "max_score", "status", "name", "output", "output_format", "visibility"}
-SINGLE = {  # files: the points for two exercises, words in the output
-    "nothing": ({}, [0, 0], "no file could be read"),
-    "syntax error": ({"a.py": "def softmax(x:\n"}, [0, 0], "could not be loaded"),
-    "one of two": ({"a.py": SOFTMAX, "b.ipynb": "{"}, [1, 0], "b.ipynb was skipped: it is not a notebook"),
-}
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("which", SINGLE)
-def test_results_json_has_the_form_that_gradescope_reads(tmp_path, which):
-    files, points, words = SINGLE[which]
-    hand_in(tmp_path / "in", {})
-    for name, text in files.items():
-        (tmp_path / "in" / name).write_text(text)
-    grade(tmp_path, table=gradescope, single=True)
+def test_results_json_is_written_for_a_submission_without_a_file(tmp_path):
+    grade(hand_in(tmp_path / "in", {}), TWO, table=gradescope, single=True)
     said = json.loads((tmp_path / "g.csv").read_text())
-    assert set(said) == {"score", "output", "output_format", "tests"}
-    assert [test["score"] for test in said["tests"]] == points
-    assert said["score"] == sum(points) and words in said["output"]
-    for test in said["tests"]:
-        assert set(test) == KEYS
-        assert test["status"] == ("passed" if test["score"] else "failed")
-        assert (test["output_format"], test["visibility"], test["max_score"]) == ("text", "visible", 1)
+    assert (said["score"], said["output"], len(said["tests"])) == (0, "no file could be read", 2)
 
 
 def test_results_json_is_written_even_after_an_error(tmp_path):
