@@ -163,6 +163,7 @@ def remarks_of(tmp_path, roster=None):
         ("4711,Ada L", "Ada Lo_4711_assignsubmission_file_", "4711"), ("é,", "e\u0301", "é"), ("ann,", "anné", ""),
         ("ada,", "ａda", ""), ("ada,", "adam", ""), ("e.1,", "e.1", "e.1"), ("ben,", "hw1_ben_2", "ben"),
         ("99,dana doe", "Dana Doe_77_assignsubmission_file_", "99"),
+        ("o,O'Neil_A", "ONeil A_7_assignsubmission_file", "o"),
         ("müller-lüdenscheidt,", "Müller-Lüdenscheidt (2)", "müller-lüdenscheidt"), ("x,İpek", "İpek_1", "x"),
     ],
 )  # fmt: skip
@@ -248,7 +249,7 @@ def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
 
 def test_the_columns_of_a_roster(tmp_path):
     (tmp_path / "r.csv").write_text(
-        "Id;E-Mail;DEADLINE;corrected softmax;corrected relu;Written Proof (2.5);group\n"
+        "Id;E-Mail;DEADLINE;corrected softmax;corrected relu;Written Proof (2,5);group\n"
         "ada;a@b;2026-06-13T12:00;1,5;9;2;x\n"
     )
     roster = Roster(tmp_path / "r.csv", parse_course(TWO))
@@ -256,6 +257,10 @@ def test_the_columns_of_a_roster(tmp_path):
     assert (ada.deadline, ada.corrected) == (datetime(2026, 6, 13, 12), {"softmax": 1.5})  # relu is of another sheet
     assert (ada.written, roster.written) == ({"written proof": 2.0}, {"written proof": 2.5})
     assert roster.ignored == ["E-Mail", "group"]
+    (tmp_path / "r.csv").write_text("id;written (2,5)\nada;2,25\n")  # as many commas as semicolons
+    assert Roster(tmp_path / "r.csv", parse_course(TWO)).persons()["ada"].written == {"written": 2.25}
+    with pytest.raises(ValueError, match="the table would overwrite the roster"):
+        Grading(tmp_path, tmp_path / "x" / ".." / "r.csv", parse_course(TWO), roster=tmp_path / "r.csv")
 
 
 @pytest.mark.parametrize("head", ["\ufeff", "sep=;\r\n", "\ufeffsep=;\r\n"])
@@ -540,16 +545,18 @@ def test_a_page_escapes_what_students_wrote():
     assert "&lt;script&gt;" in text
 
 
-def test_a_page_is_no_wider_than_a_phone(browser, tmp_path):
+def test_a_page_is_no_wider_than_a_phone_or_paper(browser, tmp_path):
     course = parse_course('exercises = ["softmax", "softmax_backward"]\ncore = 0.8')
     verdicts = {name: Verdict(name, "wrong value", "", "largest logit not subtracted") for name in course.points}
-    graded = dict.fromkeys(course.points, ("homework.ipynb", 12, 4))
-    (tmp_path / "ada.html").write_text(page(Grade("ada", verdicts, graded=graded), course, ""), encoding="utf-8")
-    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    graded = dict.fromkeys(course.points, (f"{'homework_of_week_2_' * 6}.ipynb", 12, 4))
+    grade = Grade("ada_lovelace_" * 9, verdicts, graded=graded)
+    (tmp_path / "ada.html").write_text(page(grade, course, ""), encoding="utf-8")
     try:
-        browser.get((tmp_path / "ada.html").as_uri())
-        assert browser.execute_script("return document.documentElement.scrollWidth") == 375
+        for width in (375, 700):  # of a phone, of a printed page
+            screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+            browser.get((tmp_path / "ada.html").as_uri())
+            assert browser.execute_script("return document.documentElement.scrollWidth") == width
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

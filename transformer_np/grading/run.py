@@ -55,6 +55,8 @@ class Grading:
     ):  # fmt: skip
         self.table, self.single, self.assignment = table, single, assignment
         self.folder, self.out = Path(folder), Path(out)
+        if roster and os.path.realpath(roster) == os.path.realpath(out):
+            raise ValueError(f"the table would overwrite the roster, {roster}: choose another --out")
         self.roster = Roster(roster, rubric) if roster else None
         self.rubric = replace(rubric, written=self.roster.written) if roster else rubric
         self.reports = Path(reports) if reports else self._beside("reports")
