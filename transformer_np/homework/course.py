@@ -86,6 +86,11 @@ class Course:
     def parts(self):
         return [part for name in self.points for part in self.parts_of(name)]
 
+    def worth(self, name):
+        """The points of an exercise in words; "" if every exercise of the course counts 1."""
+        points = self.points[name]
+        return "" if {*self.points.values()} == {1} else f"{points:g} point{'s'[: points != 1]}"
+
     @property
     def has_extended(self):
         return any(part.extended for part in self.parts)
