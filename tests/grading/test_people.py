@@ -86,6 +86,7 @@ UNREADABLE = [
     *(("ada.ipynb", content, "ada.ipynb was skipped: it is not a notebook") for content in NO_NOTEBOOKS),
     ("ada.py", notebook(("code", SOFTMAX)).encode(), "it is a notebook; give its name the ending .ipynb"),
     *(("ada.py", SOFTMAX.encode("utf-16" + end), "it is UTF-16; save it as UTF-8") for end in ("", "-le", "-be")),
+    ("ada.ipynb", bytes((16 << 20) + 1), "larger than 16 MiB: clear its outputs and hand it in again"),
 ]
 
 
