@@ -126,10 +126,12 @@ class Grading:
     def _run(self, bar):
         self.store = Records(self.records, self.rubric.points, self.assignment)
         self.remarks += [f"{self.records / line} is damaged and was left out" for line in self.store.damaged]
-        self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         seed = self.seed if self.given else None
         self.results = Results(self.store, self.rubric, self.limits, self._standing(), seed, self._stop)
         present = self._record()
+        if not self.given and self.store.hand_ins:
+            self.seed = self.store.hand_ins[-1].seed  # where nothing is new, that of the last that was
+        self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         if find_spec("IPython") is None and any(f.endswith(".ipynb") for of in self.store.hand_ins for f in of.files):
             raise NeedsIPython
         persons = people(self.store.hand_ins, present, self.roster)
