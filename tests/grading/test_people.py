@@ -7,6 +7,7 @@ import os
 import re
 import time
 import unicodedata
+import zipfile
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -274,6 +275,25 @@ def test_a_roster_as_spreadsheets_save_it(tmp_path, head, delimiter):
     rows = [(row["id"], row["name"], row["path"]) for row in roster.rows]
     assert rows == [("s1", "Zoë Müller", ""), ("s2", 'Seán "Shay" O\'Grady', "a  b*")]
     assert roster.owners("Zoë Müller_12_assignsubmission_file")[0] == ["s1"]
+
+
+def test_those_who_hand_in_together_have_one_path(tmp_path):
+    """Each gets the points; they are not said to have copied from each other, but from others."""
+    hand_in(tmp_path / "in", dict.fromkeys(("team 1", "cem"), BACKWARD))
+    (tmp_path / "r.csv").write_text("id,path,submitted\nada,team 1*,2026-06-12T12:00\nben,team 1*,\ncem,,\n")
+    roster, out = tmp_path / "r.csv", tmp_path / "g.csv"
+    Grading(tmp_path / "in", out, parse_course(TWO), limits=PATIENT, trust=True, roster=roster).run()
+    rows = rows_of(out)
+    assert [rows[name]["points"] for name in ("ada", "ben", "cem")] == ["1", "1", "1"]
+    assert "the same file as cem" in rows["ada"]["remarks"] and "the same file as ada" in rows["cem"]["remarks"]
+    assert "ben" not in f"{rows['ada']}{rows['cem']}"
+    hand_in(tmp_path / "in" / "Ada L_7_assignsubmission_file", {"a": BACKWARD})
+    (tmp_path / "r.csv").write_text("id,name,path\nada,Ada L,Ada L_*\nben,Ben D,Ada L_*\n")
+    Grading(tmp_path / "in", out, parse_course(TWO), limits=PATIENT, trust=True, roster=roster).run()
+    with zipfile.ZipFile(tmp_path / "g_reports" / "moodle_feedback.zip") as file:
+        assert b"Ada L</h1>" in file.read(*file.namelist())
+    (tmp_path / "r.csv").write_text("id,path\nada,team*\nben,team 1*\n")
+    assert Roster(roster, parse_course(TWO)).owners("team 1.py") == (["ada", "ben"], None)  # perhaps a slip
 
 
 def times_in(folder, assignment=""):

@@ -55,8 +55,9 @@ def people(hand_ins, present, roster=None):
     for entry in sorted(records, key=lambda entry: (students[entry], entry)):
         attempts = [(record, None) for record in records[entry]]
         ids, time = roster.owners(entry) if roster else ([], None)
-        if len(ids) == 1:
-            persons[ids[0]].attempts += [*attempts[:-1], (records[entry][-1], time)]
+        if len(ids) == 1 or (ids and roster.is_of_a_group(entry)):
+            for one in ids:
+                persons[one].attempts += [*attempts[:-1], (records[entry][-1], time)]
             continue
         person = Person(students[entry], attempts=attempts)
         others.append(person)
@@ -226,12 +227,20 @@ class Roster:
 
     def owners(self, entry):
         """([the ids whose file or folder this could be], the time that the roster says)."""
+        found = self._rows_of(entry)
+        ids = list(dict.fromkeys(row["id"] for row in found))
+        return ids, found[0]["submitted"] if len(ids) == 1 or self.is_of_a_group(entry) else None
+
+    def is_of_a_group(self, entry):
+        """Whether the rows of a file or folder have one path: their people work together."""
+        paths = {row["path"] for row in self._rows_of(entry)}
+        return len(paths) == 1 and "" not in paths
+
+    def _rows_of(self, entry):
         entry = normalize("NFC", entry)  # macOS takes letters and accents apart
         texts = entry, stem(entry)
         found = [r for r in self.rows if r["path"] and any(fnmatchcase(t, r["path"].strip("/")) for t in texts)]
-        found = found or self._named([row for row in self.rows if not row["path"]], stem(entry).casefold())
-        ids = list(dict.fromkeys(row["id"] for row in found))
-        return ids, found[0]["submitted"] if len(ids) == 1 else None
+        return found or self._named([row for row in self.rows if not row["path"]], stem(entry).casefold())
 
     @staticmethod
     def _named(rows, stem):

@@ -170,7 +170,8 @@ class Grading:
 
     def _compare(self, chosen, grades):
         """Note whose answers are alike, and what is not as it was in the last grading."""
-        found = alike({student: of[-1].answers for student, of in grades.items()})
+        one_of = {of[-1].number: student for student, of in reversed(grades.items())}  # who hand in together
+        found = alike({student: grades[student][-1].answers for student in sorted(one_of.values())})
         files = {record.number: record.files for record in self.store.hand_ins}
         graded = {
             student: [
@@ -179,6 +180,7 @@ class Grading:
                 if one.begun or one.not_loaded
             ]
             for student, of in grades.items()
+            if one_of[of[-1].number] == student
         }
         same = same_files(graded)
         for number, grade in enumerate(chosen):
@@ -200,7 +202,9 @@ class Grading:
             run, path = self.sentence([grade]), self.reports / report_name(grade.student)
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
             self._write(f"{path}.html", html := page(grade, self.rubric, run))
-            pages |= {record.entry: html for record, _ in person.attempts}
+            for record, _ in person.attempts:  # of two who hand in together, the one whom the folder names
+                if record.entry not in pages or (person.name and person.name in record.entry):
+                    pages[record.entry] = html
         if zipped := moodle_zip(pages):
             self.moodle = self.reports / MOODLE_ZIP
             self._write(self.moodle, zipped)
