@@ -17,6 +17,7 @@ from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
 from test_handins import notebook
 
 from transformer_np.grading.attempts import counted
+from transformer_np.grading.copies import Alike, side_by_side
 from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, otter_csv, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
@@ -578,6 +579,11 @@ def test_a_page_is_no_wider_than_a_phone_or_paper(browser, tmp_path):
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
             browser.get((tmp_path / "ada.html").as_uri())
             assert browser.execute_script("return document.documentElement.scrollWidth") == width
+        copied = Alike("softmax", ("ada", "ben"), 1.0, ("x = 1 + " * 30 + "y" * 99, "x"))
+        (tmp_path / "alike.html").write_text(side_by_side([copied]), encoding="utf-8")
+        browser.get((tmp_path / "alike.html").as_uri())
+        hidden = "return [...document.querySelectorAll('pre')].some(pre => pre.scrollWidth > pre.clientWidth)"
+        assert not browser.execute_script(hidden)  # paper does not scroll
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
