@@ -19,13 +19,14 @@ from test_handins import notebook
 from transformer_np.grading.attempts import counted
 from transformer_np.grading.copies import Alike, side_by_side
 from transformer_np.grading.feedback import page
-from transformer_np.grading.formats import gradescope, otter_csv, results_even_if_it_fails
+from transformer_np.grading.formats import as_json, gradescope, otter_csv, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
 from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
+from transformer_np.grading.verdicts import not_started
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.deadline import Deadline, local, shown
@@ -447,11 +448,13 @@ def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, monkeypatc
             records = Records(tmp_path / "r", ["softmax"], "sheet1")
             records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
             when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
-            said.add((course.deadline, course.shown(when), course.late.days_late(when)))
+            grade = Grade("ada", {name: not_started(name, "") for name in course.points}, handed_in=when)
+            in_json = json.loads(as_json([grade], course))["students"][0]["handed in"]
+            said.add((course.deadline, course.shown(when), in_json, course.late.days_late(when)))
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", 1)}
+    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", "2026-06-12T12:30:00+02:00", 1)}
 
 
 def test_reports_of_ids_that_look_alike():

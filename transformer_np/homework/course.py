@@ -104,9 +104,12 @@ class Course:
     def possible_extended(self):
         return math.fsum(part.worth for part in self.parts if part.extended)
 
+    def in_zone(self, time):
+        """A local time in the zone of the deadline, if this has one."""
+        return time.astimezone(self.late.zone) if self.late and self.late.zone else time
+
     def shown(self, time):
-        """A local time as text: in the zone of the deadline, if this has one."""
-        return shown(time.astimezone(self.late.zone) if self.late and self.late.zone else time)
+        return shown(self.in_zone(time))
 
     def points_for(self, part, verdict):
         """The points of an answer with this verdict for a part."""
