@@ -543,6 +543,9 @@ def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
     told = "answered only in attempts that do not count: softmax"
     assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
     assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+    core = 'extended = ["softmax_backward"]\nattempts = "best"\n[points]\nsoftmax_backward = 5'
+    assert counted(person, grades, records, parse_course(TWO + core)).number == 1
+    assert counted(person, grades, records, parse_course(f"{TWO}pass_mark = 50\n{core}")).number == 0  # it has passed
     person.corrected = {"softmax": 0.5}  # as of an answer on paper
     assert counted(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
 

@@ -28,7 +28,7 @@ def number(value):
 def percent(points, rubric):
     """To one digit, and to more if it would look like the pass mark that it misses."""
     value, digits = 100 * points / rubric.possible, 1
-    while rubric.pass_mark is not None and not _has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
+    while not has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
         digits += 1
     return f"{value:.{digits}f}"
 
@@ -52,7 +52,7 @@ def grades_csv(grades, rubric):
         if rubric.has_extended:
             row.append(number(grade.extended_points(rubric)))
         if rubric.pass_mark is not None:
-            row.append("yes" if _has_passed(points, rubric) else "no")
+            row.append("yes" if has_passed(points, rubric) else "no")
         row += [number(grade.points_for(part, rubric)) for part in rubric.parts]
         row += [number(grade.written[title]) if title in grade.written else "" for title in rubric.written]
         about = [cell(grade.student), *(cell(say(grade)) for say in more.values())]
@@ -78,8 +78,9 @@ def _columns_on_the_person(grades, rubric):
     return columns
 
 
-def _has_passed(points, rubric):
-    return 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
+def has_passed(points, rubric):
+    """Whether points of the core reach the pass mark, if there is one."""
+    return rubric.pass_mark is None or 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
 
 
 def cell(text):
@@ -94,7 +95,7 @@ def summary(grade, rubric):
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
-        text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
+        text += f" {'Passed' if has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
     if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
         text += f" Handed in {rubric.shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
