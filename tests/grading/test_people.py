@@ -483,6 +483,7 @@ def test_what_a_teacher_gives_by_hand(tmp_path):
     assert (ben["points"], ben["written proof"]) == ("0", "")
     for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 |  |  |  |", "points corrected by the teacher"):
         assert text in (tmp_path / "g_reports" / "ada.md").read_text()
+    assert "| written proof | 0 of 4 | not graded |  |  |" in (tmp_path / "g_reports" / "ben.md").read_text()
     assert ada.factor == 0.9
 
 

@@ -116,7 +116,8 @@ def rows_of_report(grade, rubric):
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
         yield name, got, outcome, verdict.misconception or "", grade.place(name)
     for title, worth in rubric.written.items():
-        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", "", ""
+        outcome = "" if title in grade.written else "not graded"
+        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", outcome, "", ""
 
 
 def explained(grade, rubric):
