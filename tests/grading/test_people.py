@@ -7,6 +7,7 @@ import os
 import re
 import time
 import unicodedata
+import zipfile
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,13 +17,15 @@ from test_grade import BACKWARD, DIAGONAL, SOFTMAX, grade, hand_in, rows_of
 from test_handins import notebook
 
 from transformer_np.grading.attempts import counted
+from transformer_np.grading.copies import Alike, side_by_side
 from transformer_np.grading.feedback import page
-from transformer_np.grading.formats import gradescope, otter_csv, results_even_if_it_fails
+from transformer_np.grading.formats import as_json, gradescope, otter_csv, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
 from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
+from transformer_np.grading.verdicts import not_started
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.deadline import Deadline, local, shown
@@ -65,6 +68,7 @@ UNREADABLE = [
     *(("ada.ipynb", content, "ada.ipynb was skipped: it is not a notebook") for content in NO_NOTEBOOKS),
     ("ada.py", notebook(("code", SOFTMAX)).encode(), "it is a notebook; give its name the ending .ipynb"),
     *(("ada.py", SOFTMAX.encode("utf-16" + end), "it is UTF-16; save it as UTF-8") for end in ("", "-le", "-be")),
+    ("ada.ipynb", bytes((16 << 20) + 1), "larger than 16 MiB: clear its outputs and hand it in again"),
 ]
 
 
@@ -139,6 +143,7 @@ def remarks_of(tmp_path, roster=None):
         ("4711,Ada L", "Ada Lo_4711_assignsubmission_file_", "4711"), ("é,", "e\u0301", "é"), ("ann,", "anné", ""),
         ("ada,", "ａda", ""), ("ada,", "adam", ""), ("e.1,", "e.1", "e.1"), ("ben,", "hw1_ben_2", "ben"),
         ("99,dana doe", "Dana Doe_77_assignsubmission_file_", "99"),
+        ("o,O'Neil_A", "ONeil A_7_assignsubmission_file", "o"),
         ("müller-lüdenscheidt,", "Müller-Lüdenscheidt (2)", "müller-lüdenscheidt"), ("x,İpek", "İpek_1", "x"),
     ],
 )  # fmt: skip
@@ -224,7 +229,7 @@ def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
 
 def test_the_columns_of_a_roster(tmp_path):
     (tmp_path / "r.csv").write_text(
-        "Id;E-Mail;DEADLINE;corrected softmax;corrected relu;Written Proof (2.5);group\n"
+        "Id;E-Mail;DEADLINE;corrected softmax;corrected relu;Written Proof (2,5);group\n"
         "ada;a@b;2026-06-13T12:00;1,5;9;2;x\n"
     )
     roster = Roster(tmp_path / "r.csv", parse_course(TWO))
@@ -232,6 +237,10 @@ def test_the_columns_of_a_roster(tmp_path):
     assert (ada.deadline, ada.corrected) == (datetime(2026, 6, 13, 12), {"softmax": 1.5})  # relu is of another sheet
     assert (ada.written, roster.written) == ({"written proof": 2.0}, {"written proof": 2.5})
     assert roster.ignored == ["E-Mail", "group"]
+    (tmp_path / "r.csv").write_text("id;written (2,5)\nada;2,25\n")  # as many commas as semicolons
+    assert Roster(tmp_path / "r.csv", parse_course(TWO)).persons()["ada"].written == {"written": 2.25}
+    with pytest.raises(ValueError, match="the table would overwrite the roster"):
+        grade(tmp_path, TWO, tmp_path / "x" / ".." / "r.csv", roster=tmp_path / "r.csv")
 
 
 @pytest.mark.parametrize("head", ["\ufeff", "sep=;\r\n", "\ufeffsep=;\r\n"])
@@ -244,6 +253,25 @@ def test_a_roster_as_spreadsheets_save_it(tmp_path, head, delimiter):
     rows = [(row["id"], row["name"], row["path"]) for row in roster.rows]
     assert rows == [("s1", "Zoë Müller", ""), ("s2", 'Seán "Shay" O\'Grady', "a  b*")]
     assert roster.owners("Zoë Müller_12_assignsubmission_file")[0] == ["s1"]
+
+
+def test_those_who_hand_in_together_have_one_path(tmp_path):
+    """Each gets the points; they are not said to have copied from each other, but from others."""
+    hand_in(tmp_path / "in", dict.fromkeys(("team 1", "cem"), BACKWARD))
+    (tmp_path / "r.csv").write_text("id,path,submitted\nada,team 1*,2026-06-12T12:00\nben,team 1*,\ncem,,\n")
+    roster, out = tmp_path / "r.csv", tmp_path / "g.csv"
+    grade(tmp_path / "in", TWO, roster=roster)
+    rows = rows_of(out)
+    assert [rows[name]["points"] for name in ("ada", "ben", "cem")] == ["1", "1", "1"]
+    assert "the same file as cem" in rows["ada"]["remarks"] and "the same file as ada" in rows["cem"]["remarks"]
+    assert "ben" not in f"{rows['ada']}{rows['cem']}"
+    hand_in(tmp_path / "in" / "Ada L_7_assignsubmission_file", {"a": BACKWARD})
+    (tmp_path / "r.csv").write_text("id,name,path\nada,Ada L,Ada L_*\nben,Ben D,Ada L_*\n")
+    grade(tmp_path / "in", TWO, roster=roster)
+    with zipfile.ZipFile(tmp_path / "g_reports" / "moodle_feedback.zip") as file:
+        assert b"Ada L</h1>" in file.read(*file.namelist())
+    (tmp_path / "r.csv").write_text("id,path\nada,team*\nben,team 1*\n")
+    assert Roster(roster, parse_course(TWO)).owners("team 1.py") == (["ada", "ben"], None)  # perhaps a slip
 
 
 def times_in(folder, assignment=""):
@@ -367,11 +395,13 @@ def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, monkeypatc
             records = Records(tmp_path / "r", ["softmax"], "sheet1")
             records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
             when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
-            said.add((course.deadline, course.shown(when), course.late.days_late(when)))
+            grade = Grade("ada", {name: not_started(name, "") for name in course.points}, handed_in=when)
+            in_json = json.loads(as_json([grade], course))["students"][0]["handed in"]
+            said.add((course.deadline, course.shown(when), in_json, course.late.days_late(when)))
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", 1)}
+    assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", "2026-06-12T12:30:00+02:00", 1)}
 
 
 def test_reports_of_ids_that_look_alike():
@@ -405,6 +435,7 @@ def test_everyone_on_the_roster_has_a_row_with_what_the_teacher_gives_by_hand(tm
     assert "by hand" not in row["remarks"] and ada.factor == 0.9
     for text in ("| softmax | 0.45 of 1 | ", "| written proof | 3 of 4 |  |  |  |", "points corrected by the teacher"):
         assert text in (reports / "ada.md").read_text()
+    assert "| written proof | 0 of 4 | not graded |  |  |" in (reports / "ben.md").read_text()
     roster.write_text("id,name\nada,Ada Lovelace\nbennie,Ben\n")
     hand_in(reports, {"mine.md": ""})
     grade(folder, TWO, roster=roster)
@@ -469,6 +500,9 @@ def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
     told = "answered only in attempts that do not count: softmax"
     assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
     assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+    core = 'extended = ["softmax_backward"]\nattempts = "best"\n[points]\nsoftmax_backward = 5'
+    assert counted(person, grades, records, parse_course(TWO + core)).number == 1
+    assert counted(person, grades, records, parse_course(f"{TWO}pass_mark = 50\n{core}")).number == 0  # it has passed
     person.corrected = {"softmax": 0.5}  # as of an answer on paper
     assert counted(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
 
@@ -494,16 +528,23 @@ def test_a_page_escapes_what_students_wrote():
     assert "&lt;script&gt;" in text
 
 
-def test_a_page_is_no_wider_than_a_phone(browser, tmp_path):
+def test_a_page_is_no_wider_than_a_phone_or_paper(browser, tmp_path):
     course = parse_course('exercises = ["softmax", "softmax_backward"]\ncore = 0.8')
     verdicts = {name: Verdict(name, "wrong value", "", "largest logit not subtracted") for name in course.points}
-    graded = dict.fromkeys(course.points, ("homework.ipynb", 12, 4))
-    (tmp_path / "ada.html").write_text(page(Grade("ada", verdicts, graded=graded), course, ""), encoding="utf-8")
-    phone = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    graded = dict.fromkeys(course.points, (f"{'homework_of_week_2_' * 6}.ipynb", 12, 4))
+    grade = Grade("ada_lovelace_" * 9, verdicts, graded=graded)
+    (tmp_path / "ada.html").write_text(page(grade, course, ""), encoding="utf-8")
     try:
-        browser.get((tmp_path / "ada.html").as_uri())
-        assert browser.execute_script("return document.documentElement.scrollWidth") == 375
+        for width in (375, 700):  # of a phone, of a printed page
+            screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+            browser.get((tmp_path / "ada.html").as_uri())
+            assert browser.execute_script("return document.documentElement.scrollWidth") == width
+        copied = Alike("softmax", ("ada", "ben"), 1.0, ("x = 1 + " * 30 + "y" * 99, "x"))
+        (tmp_path / "alike.html").write_text(side_by_side([copied]), encoding="utf-8")
+        browser.get((tmp_path / "alike.html").as_uri())
+        hidden = "return [...document.querySelectorAll('pre')].some(pre => pre.scrollWidth > pre.clientWidth)"
+        assert not browser.execute_script(hidden)  # paper does not scroll
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -280,16 +280,27 @@ def test_records_are_only_added_to(tmp_path):
 
 
 def test_a_reason_is_named_only_where_it_changes_points():
-    """Of other points for an exercise, of another package and of both."""
+    """Of other points for an exercise, of another package, of both; none where the teacher gave the points."""
     rows = [{"points": [p, 0], "parts": {"relu": p}, "corrected": {}, "written": {}, "number": 1, "factor": 1} for p in
             (0.5, 1, 2)]  # fmt: skip
     half, one, two = (
         {"rows": {"ada": row}, "worth": {"relu": ["relu", worth]}, "package": ["1.0", digest], "limits": [],
-         "definitions": {"relu": ""}} for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
+         "definitions": {"relu": ""}, "course": {"late": None, "partial": True}}
+        for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
     )  # fmt: skip
     assert changes(half, one) == ["ada 0.5 → 1: relu counts 2, not 1"]
     assert changes(one, two) == ["ada 1 → 2: transformer-np 1.0 changed"]
     assert changes(half, two) == ["ada 0.5 → 2: relu counts 2, not 1; transformer-np 1.0 changed"]
+    course = {"late": None, "partial": False}
+    none = half | {"rows": {"ada": rows[0] | {"points": [0, 0], "parts": {"relu": 0}}}, "course": course}
+    assert changes(half, none) == ["ada 0.5 → 0: partial = false"]
+    by_hand = rows[0] | {"corrected": {"relu": 0.5}, "factor": 0.5, "time": None}
+    late = course | {"late": {"due": "12", "per_day": "10"}}
+    half["rows"]["ada"] |= {"corrected": {"relu": 0.5}, "time": None}
+    less = two | {"rows": {"ada": by_hand | {"points": [0.25, 0]}}, "course": late}
+    assert changes(half, less) == ["ada 0.5 → 0.25: [late] changed"]
+    gone = less | {"rows": {"ada": by_hand | {"points": [0, 0], "corrected": {}, "parts": {}}}, "worth": {}}
+    assert changes(less, gone) == ["ada 0.25 → 0: relu left out"]
 
 
 def test_no_earlier_table_is_in_the_way_of_another(tmp_path):

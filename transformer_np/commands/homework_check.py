@@ -318,8 +318,8 @@ def _show_status(file, course, checks):
             elif standing.not_started and before and before.get("where") != FILE:
                 text += f"; in a notebook: {before.get('misconception') or before.get('outcome')}"
             about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
-            worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
-            extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
+            extended = "extended" if exercise.name in course.extended else ""
+            extra = ", ".join(filter(None, [course.worth(exercise.name), extended]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
     others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
     print(f"{right} of {counted(len(exercises))} right{others}")

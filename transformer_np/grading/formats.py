@@ -16,7 +16,7 @@ def as_json(grades, course):
     students = [
         {
             "student": grade.student, "name": grade.name,
-            "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
+            "handed in": grade.handed_in and course.in_zone(grade.handed_in).isoformat(timespec="seconds"),
             "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
             "attempts": grade.attempt[1], "points": _points(grade.points(course)),
             "points possible": _points(course.possible),

@@ -28,7 +28,7 @@ def number(value):
 def percent(points, rubric):
     """To one digit, and to more if it would look like the pass mark that it misses."""
     value, digits = 100 * points / rubric.possible, 1
-    while rubric.pass_mark is not None and not _has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
+    while not has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
         digits += 1
     return f"{value:.{digits}f}"
 
@@ -67,7 +67,7 @@ def _columns(grades, rubric):
     if rubric.has_extended:
         yield "extended points", lambda grade: number(grade.extended_points(rubric))
     if rubric.pass_mark is not None:
-        yield "passed", lambda grade: "yes" if _has_passed(grade.points(rubric), rubric) else "no"
+        yield "passed", lambda grade: "yes" if has_passed(grade.points(rubric), rubric) else "no"
     for part in rubric.parts:
         yield part.title, lambda grade, part=part: number(grade.points_for(part, rubric))
     for title in rubric.written:
@@ -75,8 +75,9 @@ def _columns(grades, rubric):
     yield "remarks", lambda grade: cell("; ".join((*grade.notes, *grade.remarks)))
 
 
-def _has_passed(points, rubric):
-    return 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
+def has_passed(points, rubric):
+    """Whether points of the core reach the pass mark, if there is one."""
+    return rubric.pass_mark is None or 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
 
 
 def cell(text):
@@ -91,7 +92,7 @@ def summary(grade, rubric):
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
-        text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
+        text += f" {'Passed' if has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
     if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
         text += f" Handed in {rubric.shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
@@ -112,7 +113,8 @@ def rows_of_report(grade, rubric):
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
         yield name, got, outcome, verdict.misconception or "", grade.place(name)
     for title, worth in rubric.written.items():
-        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", "", ""
+        outcome = "" if title in grade.written else "not graded"
+        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", outcome, "", ""
 
 
 def explained(grade, rubric):

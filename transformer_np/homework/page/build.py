@@ -67,7 +67,7 @@ def _described(course, exercise, comment, stub):
     return {
         "name": exercise.name, "about": effort(exercise), "hints": exercise.hints,
         "task": paragraphs(inspect.getdoc(exercise.reference) or ""), "comment": comment, "stub": stub,
-        "text": default(exercise), "points": course.points[exercise.name],
+        "text": default(exercise), "worth": course.worth(exercise.name),
         "extended": exercise.name in course.extended,
     }  # fmt: skip
 
