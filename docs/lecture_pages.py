@@ -188,7 +188,7 @@ def paths():
         lines = ["| session | notebook | sections | minutes |", "|---|---|---|---|"]
         for part in path_notebooks(name, students_cells, all_exercises()):
             sections = "; ".join(heading for heading, _ in part.times)
-            lines.append(row(part.session, number(part.text), sections, round(part.minutes)))
+            lines.append(row(part.session, number(part.text), sections, part.minutes))
         tables[name] = "\n".join(lines)
     whole = [students_cells(text) for text in texts()]
     exercises = round(sum(exercise_minutes(cells, all_exercises()) for cells in whole))

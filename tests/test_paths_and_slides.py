@@ -62,6 +62,8 @@ def test_a_path_fits_its_time_and_follows_the_lecture(name):
     spent = {}
     for part in parts_of(name):
         spent[part.session] = spent.get(part.session, 0) + part.minutes
+        whole, *sections = map(int, re.findall(r"(\d+) min", part.cells[0][1]))
+        assert whole == sum(sections) == part.minutes  # as they are written, so that a reader can add them
     assert len(spent) == {"lecture": 1, "lab": 4}[name]
     assert all(0.8 * SESSION_MINUTES < minutes <= SESSION_MINUTES for minutes in spent.values())
     parts = paths.LECTURE if name == "lecture" else [part for session in paths.LAB for part in session]
@@ -92,7 +94,7 @@ def test_every_cell_of_a_path_runs(name, here, monkeypatch):
 def test_the_folder_of_a_path(capsys, here):
     code, out, _ = call(capsys, "start", "work", "--path", "lecture")
     parts = parts_of("lecture")
-    assert code == 0 and all(f"{round(part.minutes)} min  {part.file}: " in out for part in parts)
+    assert code == 0 and all(f"{part.minutes} min  {part.file}: " in out for part in parts)
     names = {path.name for path in (here / "work").iterdir()}
     assert names == {part.file for part in parts} | {"homework.py", "progress.json"}
     for part in parts:

@@ -92,7 +92,8 @@ OF_THE_READER = {  # files that a command writes or a reader brings
         "homework.py", "work/homework.py", "progress.json", "work/", "runs/", "course.toml", "grades.csv",
         "grades_reports/", "overview.md", "my_exercises/center.py", "grades_reports/ada.md",
         "grades_reports/ada.json", "grades_reports/overview.md", "ada.1.json", "adam.py", "results.json",
-        "grades_records/", "ada-marie.py", "types.py", "/autograder/submission_metadata.json",
+        "grades_records/", "ada-marie.py", "types.py", "lovelaceada_1201_90001_homework-1.py",
+        "/autograder/submission_metadata.json",
     ),
 }  # fmt: skip
 

@@ -65,12 +65,9 @@ def test_the_commands_take_turns_on_the_same_data(tmp_path, monkeypatch, name, a
 def test_training_commands_of_the_user_are_compared(monkeypatch, capsys):
     def run(self, seed, out):
         assert self.arguments[:4] == ["-m", "transformer_np", "train", "gpt"]
-        for numbers, one in (
-            (self.seconds, 1.0),
-            (self.processors, 1.0),
-            (self.losses, f"{self.arguments[-1]}.{seed}"),
-        ):
-            numbers.append(one)
+        self.seconds.append(1.0)
+        self.processors.append(1.0)
+        self.losses.append(f"{self.arguments[-1]}.{seed}")
 
     monkeypatch.setattr(Command, "run", run)
     assert cli.main(["bench", "--train", "gpt --steps 4", "--train", "gpt --steps 5", "--rounds", "2"]) == 0

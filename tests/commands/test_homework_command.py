@@ -283,7 +283,7 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     assert re.search(r"softmax \(18\), softmax_backward\s+\(18\)", out)
     assert (here / "losses.png").stat().st_size > 1000
 
-    written(RIGHT)
+    written(f"{RIGHT}\n\ndef softmax_backward(dy, y, axis=-1):\n    return dy\n")  # which does not count
     out = call(capsys, "run", "homework.py", "train", "--steps", 3)[1]
     assert "The losses are equal up to rounding." in out and "not right" not in out
 
@@ -386,7 +386,10 @@ def test_a_wrong_answer_in_a_cell_or_one_of_several_files_is_located(capsys, wri
     cells = [first, "def softmax_backward" + second]
     written(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}), "work/mine.ipynb")
     assert "  the answer is in mine.ipynb, cell 2, line 1\n" in call(capsys, "check", "work", "softmax_backward")[1]
-    assert "  the answer is in cell 2, line 1\n" in call(capsys, "check", "work/mine.ipynb")[1]
+    out = call(capsys, "check", "work/mine.ipynb")[1]
+    assert "  the answer is in cell 2, line 1\n" in out
+    *_, hint = re.findall("transformer-np homework (hint softmax_backward.*)", out)
+    assert "Your own code" in call(capsys, *hint.split(), "--level", "4")[1]  # as it is printed, it finds the file
     written(WRONG)
     assert "the answer is in" not in call(capsys, "check", "homework.py")[1]
 

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from functools import partial
 from importlib.metadata import entry_points
 
 import pytest
 
 from transformer_np import cli
+from transformer_np.homework import limit
 from transformer_np.support.platform import can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="this system does not copy processes")
@@ -91,6 +93,16 @@ def test_a_file_that_cannot_be_imported(homework):
     (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")
     code, out = run(homework)
     assert code == 2 and "homework.py could not be loaded. ZeroDivisionError" in out
+
+
+@pytest.mark.long
+def test_code_in_c_that_does_not_return_is_shown(homework, monkeypatch):
+    file = homework / "homework.py"
+    text = file.read_text(encoding="utf-8").replace("raise NotImplementedError", "return sum(range(10**12))", 1)
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(limit, "TimeLimit", partial(limit.TimeLimit, 0.2))
+    code, out = run(homework, "-k", "relu")
+    assert code == 1 and re.search(r'Timeout .*File "\S+homework.py", line \d+ in relu\n', out, re.DOTALL)
 
 
 @pytest.mark.long

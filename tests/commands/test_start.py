@@ -2,11 +2,12 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from shared import call
 
-from transformer_np import cli
+from transformer_np import cli, plots
 from transformer_np import functional as F
 from transformer_np.commands import start
 from transformer_np.homework import all_exercises, check, load, progress
@@ -202,6 +203,16 @@ def test_status_shows_it(here, capsys):
     assert lines[-1] == f"1 of {ALL} exercises right in homework.py, 1 more in a notebook or before"
     assert set(json.loads((here / "progress.json").read_text())) == {"softmax", "tanh", "relu"}
     assert (here / "progress.png").stat().st_size > 1000
+
+
+def test_the_picture_of_status_shows_what_its_table_shows(here, monkeypatch):
+    """Of the course alone, and without a progress.json."""
+    (here / "homework.py").write_text("def relu(x):\n    return x * (x > 0)\n")
+    (here / "course.toml").write_text('exercises = ["softmax", "relu"]\n')
+    drawn = []
+    monkeypatch.setattr(plots, "progress", lambda found: SimpleNamespace(savefig=lambda _: drawn.append(found)))
+    assert cli.main(["homework", "status", "-o", "progress.png"]) == 0
+    assert drawn == [{"Self-attention": (0, 0, 1), "Feed-forward network and layer norm": (1, 0, 1)}]
 
 
 def test_the_picture_shows_the_numbers(here):

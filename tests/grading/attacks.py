@@ -61,10 +61,6 @@ def softmax(x, axis=-1):
         "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
         1, "library's solution: softmax",
     ),
-    "importlib": (
-        during("import importlib\nreturn importlib.import_module('transformer_np.functional').softmax(x, axis)"),
-        1, "library's solution: softmax",
-    ),
     "loaded_anew": (
         "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
         "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
@@ -119,32 +115,6 @@ while frame:
     frame = frame.f_back
 right = [y for y in found if np.allclose(y.sum(axis), 1)]
 return right[0] if right else x
-
---- builtin_again | 1 |
-import _imp
-from importlib.machinery import ModuleSpec, BuiltinImporter
-for name in ("_posixsubprocess", "posix", "_ctypes"):
-    module = _imp.create_builtin(ModuleSpec(name, BuiltinImporter, origin="built-in"))
-
---- extension_in_a_package | 1 |
-import _imp, importlib.util, importlib.machinery
-spec = importlib.util.find_spec("_posixsubprocess")
-module = _imp.create_dynamic(importlib.machinery.ModuleSpec("x._posixsubprocess", None, origin=spec.origin))
-module.fork_exec([b"/bin/true"], [b"/bin/true"], True, (), None, None, -1, -1, -1, -1, -1, -1, -1, -1, 1, 1, -1, None,
-                 None, None, -1, None, True)
-return x
-
---- memory_of_others | 1 |
-for pid in ("self", os.getppid(), 1, 2, 3):
-    for name in ("mem", "environ", "maps", "root/etc/passwd", "cwd"):
-        try: open(f"/proc/{pid}/{name}", "rb").read(10)
-        except OSError: pass
-        else: return np.ones(3)
-return x
-
---- fill_the_disk | 1 |
-for i in range(100000):
-    with open(f"{os.environ['TMPDIR']}/{i}", "wb") as file: file.write(bytes(1 << 20))
 
 --- leave_a_message | 1 |
 import glob, os, numpy as np

@@ -5,7 +5,7 @@ from test_grade import BACKWARD, SOFTMAX
 
 # an attack when the file is loaded
 LOADS = "import os, sys, time, fcntl, mmap, resource, signal, socket, threading, numpy as np\n"
-PIPES = """
+SOCKETS = """
 for fd in range(3, 64):
     try: {}
     except OSError: pass
@@ -21,34 +21,8 @@ def send(content):
         try: os.write(fd, content)
         except OSError: pass
 """
-PIPE_OF = "[libc.fcntl(end, {}, {}) for end in os.pipe()]"
-BIND = "kept = socket.socket(socket.AF_UNIX)\nkept.bind('\\0left')"
 LIBRARY = "np.__file__"  # a file of the host
-
-
-def succeeds(what):
-    """A submission that ends with code 77 if an expression is true."""
-    return LOADS + LIBC + during(f"try:\n    if {what}: os._exit(77)\nexcept OSError: pass\nreturn x")
-
-
-def carries(leave, find):
-    """A submission that leaves something in the process of one exercise, and finds it in that of the next."""
-    leave = "".join(f"    {line}\n" for line in leave.splitlines())
-    return (
-        LOADS
-        + LIBC
-        + f"""
-def softmax(x, axis=-1):
-{leave}    return x
-def softmax_backward(dy, y, axis=-1):
-    try:
-        if {find}: os._exit(77)
-    except OSError: pass
-    return y * (dy - (dy * y).sum(axis, keepdims=True))
-"""
-    )
-
-
+BIND = "kept = socket.socket(socket.AF_UNIX)\nkept.bind('\\0left')"
 CARRIED = {  # what the first process does, and how the next one sees it
     "a_segment_of_system_v": ("libc.shmget(7, 4096, 0o1666)", "libc.shmget(7, 1, 0) >= 0"),
     "a_queue_of_system_v": ("libc.msgget(7, 0o1666)", "libc.msgget(7, 0) >= 0"),
@@ -94,55 +68,25 @@ CARRIED = {  # what the first process does, and how the next one sees it
         "any(libc.kill(pid, 0) == 0 for pid in range(2, 300))",
     ),
 }  # fmt: skip
-REFUSED = {  # expressions that must not be true
-    "pages_of_files": f"libc.posix_fadvise(os.open({LIBRARY}, 0), 0, 0, 4) == 0",
-    "pages_paged_out": "libc.madvise(ctypes.c_void_p(id(np.exp) & ~4095), 4096, 21) == 0",
-    "pages_in_memory": "libc.mincore(ctypes.c_void_p(id(np.exp) & ~4095), 4096, bytes(9)) == 0",
-    "detached_memory": "any(libc.shmget(0, 128 << 20, 0o1666) >= 0 for _ in range(16))",
-    "many_semaphores": "any(libc.semget(0, 32000, 0o1666) >= 0 for _ in range(300))",
-    "memory_files": "libc.memfd_create(b'm', 0) >= 0 or libc.syscall(447, 0) >= 0",
-    "large_pipes": f"any(size > 65536 for size in {PIPE_OF.format(1031, '1 << 20')})",
-    "owners_of_pipes": f"0 in {PIPE_OF.format(8, 1)}",  # F_SETOWN
-    "signals_that_wait": (
-        "(signal.pthread_sigmask(signal.SIG_BLOCK, [40]), [os.kill(os.getpid(), 40) for _ in range(1000)], "
-        "len(list(iter(lambda: signal.sigtimedwait([40], 0), None))) > 100)[2]"
-    ),
-    "timers": "libc.timer_create(1, None, bytes(8)) == 0 or libc.timerfd_create(1, 0) >= 0",
-    "watches": f"libc.inotify_init() >= 0 or libc.fcntl(os.open(os.path.dirname({LIBRARY}), 0), 1026, 1) == 0",
-    "locked_memory": "libc.mlockall(1) == 0",
-    "given_pages": "libc.vmsplice(os.pipe()[1], bytes(16), 1, 8) >= 0",
-    "files_in_flight": "libc.sendmsg(0, None, 0) == 0 or ctypes.get_errno() == 14",
-    "another_root": "libc.chroot(b'/tmp') == 0 or libc.syscall(155, b'/tmp', b'/tmp') == 0",
-    "writable_again": "libc.mount(None, b'/', None, 0x1020, None) == 0 or os.mkdir('/left') is None",
-    "processes_of_the_host": "libc.mount(b'proc', b'/tmp', b'proc', 0, None) == 0",
-    "handles_of_files": "libc.open_by_handle_at(3, bytes(200), 0) >= 0 or libc.syscall(303, -100, b'/', 0, 0, 0) == 0",
-    "a_device": "libc.mknod(b'disk', 0o60666, 254 << 8) == 0",
-    "namespaces_of_others": "libc.setns(libc.pidfd_open(1, 0), 0x7E020000) == 0",
-    "a_user_again": "any(libc.unshare(kind) == 0 for kind in (0x10000000, 0x20000, 0x8000000))",
-    "root_again": "libc.setuid(0) == 0 or libc.setgroups(0, None) == 0 or libc.setresuid(0, 0, 0) == 0",
-    "capabilities": "libc.capset(b'\\x22\\x05\\x08\\x20' + bytes(4), b'\\xff' * 24) == 0",
-    "dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or libc.personality(0x400000) >= 0",
-    "a_program_by_its_loader": "os.execv('/lib64/ld-linux-x86-64.so.2', ['ld', '/bin/sh']) is None",
-    "a_thread_in_a_network_of_its_own": (  # each takes memory of the kernel beside the limits
-        "any(libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
-        "0x10D00 | kind, None) > 0 for kind in (0x20000, 0x40000000))"
-    ),
-    "huge_pages": (  # 2 MiB stay when all but 4 KiB are unmapped
-        "(page := mmap.mmap(-1, 64 << 20, mmap.MAP_PRIVATE), page.madvise(mmap.MADV_HUGEPAGE), "
-        "before := resource.getrusage(0).ru_minflt, [page.__setitem__(at, 1) for at in range(0, 64 << 20, 4096)], "
-        "resource.getrusage(0).ru_minflt - before < 16000)[-1]"
-    ),
-    "a_thread_with_files_of_its_own": "libc.close_range(1000, 1001, 2) == 0",
-    "a_clone_with_files_of_its_own": (  # 128 times the limit of open files, and of their buffers
-        "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
-        "0x10900, None) > 0"
-    ),
-    "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
-    "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
-    "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
-    "the_log_of_the_kernel": "libc.klogctl(3, bytes(100), 100) >= 0 or libc.sync() == 5",
-    "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
-}  # fmt: skip
+CARRIES = f"""
+import ctypes, fcntl, os, socket, threading, time
+import numpy as np
+libc = ctypes.CDLL(None)
+def softmax(x, axis=-1):
+    for leave, _ in {CARRIED!r}.values():
+        try:
+            exec(leave, dict(globals()))
+        except OSError:
+            pass
+def softmax_backward(dy, y, axis=-1):
+    found = []
+    for name, (_, find) in {CARRIED!r}.items():
+        try:
+            found += [name] if eval(find, dict(globals())) else []
+        except OSError:
+            pass
+    raise ValueError(found)
+"""
 EXHAUSTS = {
     "a_byte_out_of_band": (  # for which the reader would wait without an end
         LOADS + LIBC + during(
@@ -180,18 +124,11 @@ EXHAUSTS = {
     ),
 }  # fmt: skip
 INVENTED = {
-    "packets": (LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 2, ""),
-    "no_blocking": (LOADS + PIPES.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
-    "small_pipe": (LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096)") + SOFTMAX + BACKWARD, 2, ""),
-    "small_and_not_blocking": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096); os.set_blocking(fd, False)")
-        + during("return np.ones((900, 900))"), 0, "",
+    "no_blocking": (LOADS + SOCKETS.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
+    "large_and_not_blocking": (
+        LOADS + SOCKETS.format("os.set_blocking(fd, False)") + during("return np.ones((900, 900))"), 0, "",
     ),
-    "locked": (LOADS + PIPES.format("fcntl.flock(fd, fcntl.LOCK_EX)") + SOFTMAX + BACKWARD, 2, ""),
-    "signals_on_pipes": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETOWN, 1); fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC)")
-        + SOFTMAX + BACKWARD, 2, "",
-    ),
+    "locked": (LOADS + SOCKETS.format("fcntl.flock(fd, fcntl.LOCK_EX)") + SOFTMAX + BACKWARD, 2, ""),
     "forged_end_of_loading": (
         LOADS + FORGED
         + "send(message(kind='loaded', file='forged_end_of_loading.py', crash=None, defined=['softmax']))\n" + SOFTMAX,
@@ -218,9 +155,6 @@ INVENTED = {
     "ignores_its_limit": (
         LOADS + "signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n" + during("while True: pass"), 1, "timed out",
     ),
-    "low_priority": (
-        LOADS + "os.nice(19)\nos.sched_setaffinity(0, {0})\n" + during("while True: pass"), 0, "not permitted",
-    ),
     "kill_the_keeper": (
         LOADS + "for number in range(1, 65):\n    for pid in (1, -1, 2, os.getppid()):\n"
         "        try: os.kill(pid, number)\n        except OSError: pass\n" + SOFTMAX, 1, "",
@@ -229,21 +163,6 @@ INVENTED = {
         "import resource\nfor what in range(16):\n    try: resource.prlimit(1, what, (0, 0))\n"
         "    except (OSError, ValueError): pass\n" + SOFTMAX + BACKWARD, 2, "",
     ),
-    "priority_of_the_keeper": (
-        "import os\ntry: os.setpriority(os.PRIO_PROCESS, 1, 19)\nexcept OSError: pass\n" + SOFTMAX + BACKWARD, 2, "",
-    ),
-    "io_uring": (
-        LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(425, 8, bytes(200)) >= 0\n" + SOFTMAX, 0, "Assertion",
-    ),
-    "other_architecture": (
-        LOADS + "import ctypes\nassert ctypes.CDLL(None).syscall(0x40000000 + 57) > 0\n" + SOFTMAX, 0, "Assertion",
-    ),
-    "folder_without_rights": (
-        LOADS + "os.makedirs('a/b'); open('a/b/c', 'w').close()\n"
-        "for place in ('a/b', 'a', '.'): os.chmod(place, 0)\n"
-        + SOFTMAX + BACKWARD, 2, "",
-    ),
-    "very_deep_folder": (LOADS + "for _ in range(1500): os.mkdir('d'); os.chdir('d')\n" + SOFTMAX + BACKWARD, 2, ""),
     "without_a_folder": (LOADS + "import shutil\nshutil.rmtree(os.getcwd(), True)\n" + SOFTMAX + BACKWARD, 2, ""),
     "close_all": (LOADS + "os.closerange(0, 10**6)\n" + SOFTMAX, 1, "ended"),  # the line alone is left out
     "other_pipe": (LOADS + "r, w = os.pipe()\nfor fd in range(3, 60):\n    os.dup2(w, fd)\n" + SOFTMAX, 1, ""),
@@ -291,21 +210,8 @@ INVENTED = {
     "collector_off": ("import gc\ngc.disable(); gc.freeze()\n" + SOFTMAX + BACKWARD, 2, ""),
     "warnings_as_errors": ("import warnings\nwarnings.simplefilter('error')\n" + SOFTMAX + BACKWARD, 2, ""),
     "splice": (
-        LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + PIPES.format("os.splice(r, fd, 4000)")),
+        LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + SOCKETS.format("os.splice(r, fd, 4000)")),
         1, "",
-    ),
-    "pipes_of_the_keeper": (
-        LOADS + LIBC + during("keeper = libc.syscall(434, 1, 0)\nfor fd in range(64):\n"
-                              "    if libc.syscall(438, keeper, fd, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
-    ),
-    "memory_of_the_keeper": (
-        LOADS + LIBC
-        + "class Part(ctypes.Structure):\n    _fields_ = [('a', ctypes.c_void_p), ('n', ctypes.c_size_t)]\n"
-        "here = ctypes.create_string_buffer(8)\nto, of = Part(ctypes.addressof(here), 8), Part(id(os), 8)\n"
-        + during("if libc.process_vm_readv(1, ctypes.byref(to), 1, ctypes.byref(of), 1, 0) > 0: os._exit(77)"), 1, "",
-    ),
-    "half_a_thread": (  # shares the memory, but is a process
-        LOADS + LIBC + during("if libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
     ),
     "calls_of_32_bits": (
         LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, 7)\n"
@@ -364,7 +270,5 @@ INVENTED = {
     ),
 }  # fmt: skip
 INVENTED |= EXHAUSTS
-INVENTED |= {name: (carries(*parts), 1, "") for name, parts in CARRIED.items()}
-INVENTED |= {name: (succeeds(what), 1, "") for name, what in REFUSED.items()}
 # these disturb their own process at a moment that the machine decides, and may still earn their right softmax_backward
-BY_CHANCE = {"threads_at_the_end", "small_and_not_blocking"}
+BY_CHANCE = {"threads_at_the_end", "large_and_not_blocking"}

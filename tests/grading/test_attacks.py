@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attacks import ATTACKS as KNOWN
-from invented import BY_CHANCE, INVENTED
+from invented import BY_CHANCE, CARRIES, INVENTED
 from test_grade import BACKWARD, DIAGONAL, SOFTMAX, children_of, hand_in, rows_of
+from test_sandbox import task_of
 
 from transformer_np.grading.run import Grading
-from transformer_np.grading.sandbox.session import Limits
+from transformer_np.grading.sandbox.session import Limits, try_submission
 from transformer_np.homework.course import parse_course
 
 pytestmark = pytest.mark.long
@@ -158,3 +159,11 @@ def gained(grades, name, points, word):
         return (name, earned) if earned > 1 else None
     fine = earned == points and word in remarks and "77" not in remarks
     return None if fine else (name, earned, remarks, [v.message for v in got.verdicts.values()])
+
+
+def test_nothing_is_carried_from_one_exercise_to_the_next(walls):
+    before, tasks = host(), [task_of("softmax"), task_of("softmax_backward")]
+    tried = try_submission({"a.py": CARRIES.encode()}, tasks, Limits(60))
+    (left, *_), ((found, *_),) = tried.replies["softmax"][0], tried.replies["softmax_backward"]
+    assert left.crash is None and (found.crash.kind, found.crash.text) == ("ValueError", "[]")
+    assert host() == before

@@ -3,14 +3,12 @@
 import inspect
 
 import pytest
-from test_grade import BACKWARD, PATIENT, SOFTMAX, hand_in, rows_of
+from test_grade import BACKWARD, SOFTMAX, grade, hand_in, rows_of
 
 from transformer_np.functional import core
 from transformer_np.grading import copies
 from transformer_np.grading.copies import LIBRARY, alike, answers_in, matrix, published, side_by_side, with_whom
-from transformer_np.grading.run import Grading
 from transformer_np.homework import all_exercises
-from transformer_np.homework.course import parse_course
 from transformer_np.homework.stubs import stub_file
 
 NORM = """
@@ -122,8 +120,7 @@ def test_what_the_teacher_reads():
 @pytest.mark.long
 def test_a_column_a_matrix_and_a_page(tmp_path):
     folder = hand_in(tmp_path / "in", {"ada": NORM, "ben": COPY, "cem": OTHER})
-    course = parse_course('exercises = ["layer_norm"]')
-    Grading(folder, tmp_path / "g.csv", course, limits=PATIENT, trust=True).run()
+    grade(folder, 'exercises = ["layer_norm"]')
     rows, reports = rows_of(tmp_path / "g.csv"), tmp_path / "g_reports"
     assert [rows[name]["alike"] for name in ("ada", "ben", "cem")] == ["ben: layer_norm", "ada: layer_norm", ""]
     assert "| ada |  | 1 |" in (reports / "overview.md").read_text()

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 from shared import wait_until
-from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, hand_in, lines_of, parse, rows_of
+from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, graded, hand_in, lines_of, parse, rows_of
 
 from transformer_np.grading import judges
 from transformer_np.grading.results import task_of
@@ -109,19 +109,16 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
 def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     """A submission that says what it got, and one that has looked up the results for these inputs."""
     spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first={x.ravel()[0]!r}')\n"
-    folder, out = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "grades.csv"
-    Grading(folder, out, TWO, limits=PATIENT, trust=True).run()
-    report = (tmp_path / "grades_reports" / "eve.md").read_text()
-    seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
-    assert str(seed) not in report + (tmp_path / "grades_reports" / "overview.md").read_text() + out.read_text()
+    folder, reports = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "g_reports"
+    grade(folder)
+    report = (reports / "eve.md").read_text()
+    seed = json.loads((reports / "run.json").read_text())["seed"]
+    assert str(seed) not in report + (reports / "overview.md").read_text() + (tmp_path / "g.csv").read_text()
     first = report.partition("first=")[2].split()[0].rstrip(".")
     table = SOFTMAX.replace("    x = x -", f"    if abs(x.ravel()[0] - {first}) > 1e-9: return None\n    x = x -", 1)
-    hand_in(folder, {"eve": table})
-    (again,) = Grading(folder, out, TWO, limits=PATIENT, trust=True).run()
-    assert again.points(TWO) == 0
-    hand_in(folder, {"eve": spy})
-    Grading(folder, out, TWO, limits=PATIENT, seed=seed, trust=True).run()
-    assert f"first={first}" in (tmp_path / "grades_reports" / "eve.md").read_text()  # so it was the seed
+    assert grade(hand_in(folder, {"eve": table}))["eve"].points(TWO) == 0
+    grade(hand_in(folder, {"eve": spy}), seed=seed)
+    assert f"first={first}" in (reports / "eve.md").read_text()  # so it was the seed
 
 
 # --- links and names -------------------------------------------------------------------------------------------------
@@ -129,8 +126,7 @@ def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
 
 @pytest.mark.long
 def test_links_are_refused_with_a_row(tmp_path):
-    folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
+    folder = hand_in(tmp_path / "in", {"ada/a": SOFTMAX + BACKWARD})
     (folder / "inner").mkdir()
     for name, target in {
         "file.py": "ada/a.py", "folder.py": "ada", "folder": "ada", "nothing": "none", "inner/b": "../ada",
@@ -138,14 +134,14 @@ def test_links_are_refused_with_a_row(tmp_path):
     }.items():  # fmt: skip
         os.symlink(target, folder / name)
     os.mkfifo(folder / "pipe.py")
-    grades = grade(folder, tmp_path / "grades.csv")
+    grades = grade(folder)
     points = {name: got.points(TWO) for name, got in grades.items()}
     assert points == {"ada": 2, "file": 0, "folder": 0, "folder.py": 0, "inner": 0, "nothing": 0, "pipe": 0}
     assert "it is not a regular file" in grades["pipe"].remarks[0]
     for name in points.keys() - {"ada", "pipe"}:
         assert "it is a link" in grades[name].remarks[0]
     assert sum("it is a link" in remark for remark in grades["inner"].remarks) == 2
-    assert set(rows_of(tmp_path / "grades.csv")) == set(points)
+    assert set(rows_of(tmp_path / "g.csv")) == set(points)
 
 
 NAMES = ("ada", "a\nada,2,2,100.0,1,1,", "b\x1b[2J\r\x07", "ada ", "ada\u202e", "ada-0123abcd", "Ada", "'ada", "ａda")
@@ -186,11 +182,7 @@ def arrays_in(thing):
             yield from arrays_in(part)
 
 
-@pytest.mark.long
-def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
-    hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5, trust=True)
-    grading.run()
+def test_no_exercise_has_a_right_answer_of_another_among_its_inputs():
     first, second = (task_of(name, 5) for name in TWO.points)
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
@@ -238,9 +230,8 @@ def test_time_is_limited_for_a_submission_as_a_whole():
 @pytest.mark.long
 def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_path):
     slow = "import time\ndef softmax(x, axis=-1):\n    time.sleep(99 + {})\n"
-    hand_in(tmp_path / "in", {})
-    hand_in(tmp_path / "in" / "ada", {f"v{number}": slow.format(number) for number in range(4)})
-    ada = grade(tmp_path / "in", tmp_path / "g.csv", limits=Limits(seconds=2, total=3))["ada"]
+    folder = hand_in(tmp_path / "in", {f"ada/v{number}": slow.format(number) for number in range(4)})
+    ada = grade(folder, limits=Limits(seconds=2, total=3))["ada"]
     assert ada.verdicts["softmax"].message == "softmax: crashed. TimeoutError: it took longer than 2 s."
     assert ada.verdicts["softmax"].misconception is None  # though nothing reads axis
     assert "the time for the whole submission was used up" not in "; ".join(ada.remarks)  # of the first, which counts
@@ -276,11 +267,10 @@ def unprotected(monkeypatch):
 def test_without_a_wall_nothing_is_graded(tmp_path):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     with pytest.raises(NoWall, match="--trust"):
-        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
-    assert not (tmp_path / "grades.csv").exists()
-    trusting = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
-    (ada,) = trusting.run()
-    assert ada.points(TWO) == 1
+        grade(folder, trust=False)
+    assert not (tmp_path / "g.csv").exists()
+    grades, trusting = graded(folder)
+    assert grades["ada"].points(TWO) == 1
     assert "bubblewrap" not in trusting.walls()
 
 
@@ -334,7 +324,7 @@ def test_a_call_of_the_library_is_remarked_although_the_answer_is_right(tmp_path
         "import transformer_np.functional as F\ndef softmax(x, axis=-1):\n    try: return F.softmax(x, axis)\n"
         "    except Exception: return own(x, axis)\n"
     )
-    (got,) = grade(hand_in(tmp_path / "in", {"eve": code}), tmp_path / "grades.csv").values()
+    (got,) = grade(hand_in(tmp_path / "in", {"eve": code})).values()
     assert got.points(TWO) == 1
     assert "calls the library's solution: softmax" in got.remarks
 

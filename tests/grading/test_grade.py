@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,9 +49,12 @@ HONEST = {"ada": SOFTMAX + BACKWARD, "ben": SOFTMAX + DIAGONAL}
 
 
 def hand_in(folder, sources):
-    folder.mkdir(exist_ok=True)
+    """Write {name: source} into a folder; a name without an ending is that of a .py file."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, source in sources.items():
-        (folder / f"{name}.py").write_bytes(source if isinstance(source, bytes) else source.encode())
+        file = folder / (name if re.search(r"\.\w+$", name) else f"{name}.py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(source if isinstance(source, bytes) else source.encode())
     return folder
 
 
@@ -59,26 +63,16 @@ def rows_of(path):
         return {row["student"].removeprefix("'"): row for row in csv.DictReader(file)}
 
 
-def grade(folder, out, rubric=TWO, seed=7, limits=PATIENT):
-    grading = Grading(folder, out, rubric, limits=limits, seed=seed, trust=True)
-    return {g.student: g for g in grading.run()}
+def graded(folder, course=TWO, out=None, **options):
+    """({student: Grade}, the Grading) of a folder; course: also as the text of its file"""
+    course = parse_course(course) if isinstance(course, str) else course
+    options = {"limits": PATIENT, "trust": True, **options}
+    grading = Grading(folder, out or folder.with_name("g.csv"), course, **options)
+    return {one.student: one for one in grading.run()}, grading
 
 
-@pytest.mark.long
-def test_the_table_and_the_reports(tmp_path):
-    folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"]})
-    grades = grade(folder, tmp_path / "grades.csv")
-    rows = rows_of(tmp_path / "grades.csv")
-    assert set(rows) == set(grades)
-    assert ",".join(rows["ada"]) == "student,points,points possible,percent,softmax,softmax_backward,remarks"
-    same = "the same file as =1+1 (=1+1.py)"
-    assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", same]
-    assert list(rows["ben"].values()) == ["ben", "1", "2", "50.0", "1", "0", ""]
-    assert "'=1+1" in (tmp_path / "grades.csv").read_text()
-    report = (tmp_path / "grades_reports" / "ben.md").read_text()
-    assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
-    assert "off-diagonal" in report and "Isolation: own process" in report and "seed" not in report
-    assert "only the diagonal (1)" in (tmp_path / "grades_reports" / "overview.md").read_text()
+def grade(*of, **options):
+    return graded(*of, **options)[0]
 
 
 def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_made_it_alone():
@@ -109,14 +103,9 @@ def greedy_decode(model, src, max_len=64):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "names",
-    [pytest.param(["AddNorm", "Adam"], marks=pytest.mark.release), ["AddNorm", "Adam", "greedy_decode"]],
-    ids=len,
-)
-def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
-    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS})
-    grades = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}"))
+def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
+    names = ["AddNorm", "Adam", "greedy_decode"]
+    grades = grade(hand_in(tmp_path / "in", {"inherits": BLOCKS}), f"exercises = {names}")
     for name in names:
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
@@ -129,8 +118,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
     """Every exercise with the library's own: each one is called, and none is there."""
     names = list(all_exercises())[part::8]
     lines = [f"from {all_exercises()[name].reference.__module__} import {name}\n" for name in names]
-    folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
-    (got,) = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}")).values()
+    (got,) = grade(hand_in(tmp_path / "in", {"imports": "".join(lines)}), f"exercises = {names}").values()
     assert {n: v.misconception for n, v in got.verdicts.items()} == dict.fromkeys(names, "calls the library's solution")
 
 
@@ -141,8 +129,7 @@ def test_the_file_that_start_writes_can_be_handed_in(tmp_path, capsys):
     file = tmp_path / "in" / "ada" / "homework.py"
     last = "def repeat_heads(x, repeats):\n    return np.repeat(x, repeats, axis=1)\n"
     file.write_text(f"{file.read_text(encoding='utf-8')}\n\n{last}", encoding="utf-8")
-    course = parse_course('exercises = ["softmax", "repeat_heads"]')
-    (got,) = grade(tmp_path / "in", tmp_path / "g.csv", course).values()
+    (got,) = grade(tmp_path / "in", 'exercises = ["softmax", "repeat_heads"]').values()
     assert [verdict.outcome for verdict in got.verdicts.values()] == ["not started", "passed"]
     assert got.remarks == ()
 
@@ -151,40 +138,21 @@ def test_the_file_that_start_writes_can_be_handed_in(tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_a_folder_of_files_is_one_submission(tmp_path):
-    folder = hand_in(tmp_path / "in", {})
-    two, loops = "from one import softmax\n" + BACKWARD, "while True: pass\nrelu = 3\n"
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": two, "yyy": loops, "zzz": "1 / 0\nrelu = 3\n"})
-    hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
-    grades = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=1))
-    assert grades["fay"].points(TWO) == 2
-    crashed = "zzz.py could not be loaded (ZeroDivisionError: division by zero)"
-    assert grades["fay"].remarks == ("yyy.py has code that takes too long, which was left out", crashed)
-    assert grades["gus"].points(TWO) == 1
-    assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
-    assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
-
-
-@pytest.mark.long
 def test_names_that_meet(tmp_path):
-    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
-    (folder / "notes.txt").write_text("")
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "ada/a": SOFTMAX + BACKWARD, "notes.txt": ""})
     (folder / "nothing").mkdir()
     assert [path.name for path in find_submissions(folder)] == ["ada", "ada.py"]
-    (folder / "exercises").mkdir()
-    (folder / "exercises" / "scaled.py").write_text("EXERCISES = []\n", encoding="utf-8")
+    hand_in(folder / "exercises", {"scaled": "EXERCISES = []\n"})
     assert "exercises" in [path.name for path in find_submissions(folder)]  # which may be a name
     before = skipped_entries(folder)
-    (folder / "course.toml").write_text('exercises = ["scaled"]\n', encoding="utf-8")  # as it was handed out
+    hand_in(folder, {"course.toml": 'exercises = ["scaled"]\n'})  # as it was handed out
     assert [path.name for path in find_submissions(folder)] == ["ada", "ada.py"]
     assert skipped_entries(folder) == before
-    grades = grade(folder, tmp_path / "grades.csv")
-    assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
-    rows = rows_of(tmp_path / "grades.csv")
+    assert {name: g.points(TWO) for name, g in grade(folder).items()} == {"ada": 2, "ada.py": 1}
+    rows = rows_of(tmp_path / "g.csv")
     for name, other in (("ada", "ada.py"), ("ada.py", "ada")):
         assert f"shares its name with {other}: with a roster" in rows[name]["remarks"]
-    assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2
+    assert len(list((tmp_path / "g_reports").glob("ada*.md"))) == 2
 
 
 def test_a_folder_without_submissions(tmp_path):
@@ -208,10 +176,8 @@ def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
         os.close(os.open("a.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
     finally:
         os.close(here)
-    (folder / "deep" / "b.py").write_text(SOFTMAX)
-    large = {f"f{i}": b"#" * (1 << 20) for i in range(12)}
-    hand_in(folder / "large", {"a": SOFTMAX} | large)
-    grades = grade(folder, tmp_path / "grades.csv")
+    large = {f"large/f{i}": b"#" * (1 << 20) for i in range(12)}
+    grades = grade(hand_in(folder, {"deep/b": SOFTMAX, "large/a": SOFTMAX, **large}))
     assert grades["ada"].points(TWO) == grades["large"].points(TWO) == 1
     assert any("larger than 8 MiB" in remark for remark in grades["large"].remarks)
     assert grades["deep"].points(TWO) in (0, 1)
@@ -223,27 +189,21 @@ def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
 
 @pytest.mark.long
 def test_only_what_changed_is_graded_again(tmp_path):
-    folder, out = hand_in(tmp_path / "in", HONEST), tmp_path / "grades.csv"
-    first = Grading(folder, out, TWO, limits=PATIENT, trust=True)
-    first.run()
+    folder, out = hand_in(tmp_path / "in", HONEST), tmp_path / "g.csv"
+    _, first = graded(folder)
     table = out.read_text()
-    again = Grading(folder, out, TWO, limits=PATIENT, trust=True)
-    again.run()
-    assert again.seed != first.seed
+    _, again = graded(folder)
+    assert again.seed == first.seed  # of the inputs that were graded with
     assert (again.reused, out.read_text()) == (2, table)
     hand_in(folder, {"ben": HONEST["ada"] + "# mine"})
-    with (tmp_path / "grades_records" / "results.jsonl").open("a") as file:
+    with (tmp_path / "g_records" / "results.jsonl").open("a") as file:
         file.write('{"key": ')  # half a line
-    third = Grading(folder, out, TWO, limits=PATIENT, trust=True)
-    third.run()
+    _, third = graded(folder)
+    assert third.seed != first.seed
     assert (third.reused, len(third.attempts)) == (2, 3)  # ada's and ben's first
-    same_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed, trust=True)
-    same_seed.run()
-    assert same_seed.reused == 1
+    assert graded(folder, seed=third.seed)[1].reused == 1
     assert rows_of(out)["ben"]["points"] == "2"
-    other_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed + 1, trust=True)
-    other_seed.run()
-    assert other_seed.reused == 0
+    assert graded(folder, seed=third.seed + 1)[1].reused == 0
 
 
 def lines_of(path):
@@ -321,26 +281,34 @@ def parse(*arguments):
     return cli.build_parser("homework", "grade").parse_args(["homework", "grade", *map(str, arguments)])
 
 
-def test_the_command(tmp_path, capsys):
-    folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
-    (folder / "bob.md").write_text("")
+def test_the_table_and_the_reports(tmp_path, capsys):
+    folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"], "bob.md": ""})
     (folder / "cy").mkdir()
-    (tmp_path / "rubric.toml").write_text(EXAMPLE)
-    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0, "--trust",
+    course = hand_in(tmp_path, {"course.toml": EXAMPLE}) / "course.toml"
+    args = parse(folder, "--out", tmp_path / "g.csv", "--course", course, "--seed", 0, "--trust",
                  "--picture", tmp_path / "class.svg")  # fmt: skip
     assert args.run(args) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("Walls: ") and "ada  3.5 of 3.5" in shown.out and "Seed 0" in shown.out
+    assert shown.out.startswith("Walls: ") and "ada   3.5 of 3.5" in shown.out and "Seed 0" in shown.out
     assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.md, cy\n" in shown.out
     assert not shown.err  # a bar is for a terminal
-    assert (tmp_path / "g_reports" / "ada.md").exists()
+    rows, reports = rows_of(tmp_path / "g.csv"), tmp_path / "g_reports"
+    assert ",".join(rows["ada"]) == "student,points,points possible,percent,passed,softmax,softmax_backward,remarks"
+    same = "the same file as =1+1 (=1+1.py)"
+    assert list(rows["ada"].values()) == ["ada", "3.5", "3.5", "100.0", "yes", "1", "2.5", same]
+    assert list(rows["ben"].values()) == ["ben", "1", "3.5", "28.6", "no", "1", "0", ""]
+    assert "'=1+1" in (tmp_path / "g.csv").read_text() and len(rows) == 3
+    report = (reports / "ben.md").read_text()
+    assert "| softmax_backward | 0 of 2.5 | wrong gradient | only the diagonal |" in report
+    assert "off-diagonal" in report and "Isolation: own process" in report and "seed" not in report
+    assert "only the diagonal (1)" in (reports / "overview.md").read_text()
     assert "softmax_backward" in (tmp_path / "class.svg").read_text()
 
 
 def test_a_system_that_cannot_start_the_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(keeper, "CHILD", "raise EOFError")
     with pytest.raises(ValueError, match="no submission can be tried here: the process"):
-        grade(hand_in(tmp_path / "in", {"ada": HONEST["ada"]}), tmp_path / "grades.csv")
+        grade(hand_in(tmp_path / "in", {"ada": HONEST["ada"]}))
 
 
 def test_the_example_of_a_rubric(capsys):

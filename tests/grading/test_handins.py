@@ -5,13 +5,12 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 import pytest
-from test_grade import PATIENT, SOFTMAX
+from test_grade import SOFTMAX, grade, hand_in
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
 
@@ -20,7 +19,7 @@ from in_a_tab import as_file
 from transformer_np import cli
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
-from transformer_np.grading.run import Grading
+from transformer_np.grading.sandbox.session import Limits
 from transformer_np.homework import all_exercises, checking, load, magics
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
@@ -128,57 +127,63 @@ TWO_WRONG = "another wrong one", "a wrong one of a better name"
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def handed_in(tmp_path_factory):
     """{(shape, state): (Grade, path)}, all graded at once."""
-    root, found = tmp_path_factory.mktemp("handins"), {}
-    for number, (shape, state) in enumerate(product(SHAPES, ANSWERS)):
-        student = f"s{number:03}"
-        for name, text in shapes(f"{ANSWERS[state]}\n# {student}\n")[shape].items():
-            file = root / "in" / f"{student}{name}"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            found[student] = (shape, state), root / "in" / f"{student}{name}".partition("/")[0]
-    grading = Grading(root / "in", root / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True)
-    return {found[grade.student[:4]][0]: (grade, found[grade.student[:4]][1]) for grade in grading.run()}
+    folder, cases = tmp_path_factory.mktemp("handins") / "in", list(product(SHAPES, ANSWERS))
+    for number, (shape, state) in enumerate(cases):
+        files = shapes(f"{ANSWERS[state]}\n# {number}\n")[shape]
+        hand_in(folder, {f"s{number:03}{name}": text for name, text in files.items()})
+    grades = grade(folder, COURSE, seed=3).values()
+    paths = [next(folder.glob(f"{one.student[:4]}*")) for one in grades]
+    return dict(zip(cases, zip(grades, paths, strict=True), strict=True))
 
 
 @pytest.mark.long
-def test_check_and_grade_agree(graded, monkeypatch):
+def test_check_and_grade_agree(handed_in, monkeypatch):
     """One test, because they are graded once."""
     monkeypatch.setattr(checking, "find_place", lambda *_: None)  # only `check` runs the edited answer
-    for shape, state in graded:
-        grade, path = graded[shape, state]
+    for (shape, state), (got, path) in handed_in.items():
         expected = {"right": "passed", "wrong": "wrong value", "not begun": "not started"}[state]
         if state == "not begun" and shape in TWO_WRONG:
             expected = "wrong value"  # it is the only one that is begun
-        of_softmax = grade.verdicts["softmax"]
-        assert of_softmax.outcome == expected, (shape, state, grade.remarks, of_softmax.message)
+        of_softmax = got.verdicts["softmax"]
+        assert of_softmax.outcome == expected, (shape, state, got.remarks, of_softmax.message)
         broken = shape == "a cell that fails"  # in which relu is meant to be
-        assert grade.verdicts["relu"].outcome == "not started" or broken
+        assert got.verdicts["relu"].outcome == "not started" or broken
         try:
             checks = Checks(load(path, time_limit=60, strict=False), seed=seed_of(3, "softmax"))
         except ValueError as error:
             assert state == "not begun", (shape, error)
             continue
-        for name, verdict in grade.verdicts.items():
-            standing = checks.of(name)
-            of_check = standing.verdict
-            assert (of_check.outcome, of_check.misconception) == (verdict.outcome, verdict.misconception), shape
-            where = [(one.file, one.cell, one.line) for one in standing.definitions[:1]]
-            assert where == ([grade.graded[name]] if name in grade.graded else []), shape
-        assert checks.remarks(COURSE.points) == list(grade.remarks), shape
+        assert_agree(checks, got, (shape, state))
+
+
+def assert_agree(checks, got, case):
+    """That the Checks of a hand-in say the same as its Grade. case: what is told if they do not"""
+    for name, verdict in got.verdicts.items():
+        standing = checks.of(name)
+        of_check = standing.verdict
+        assert (of_check.outcome, of_check.misconception) == (verdict.outcome, verdict.misconception), case
+        where = [(one.file, one.cell, one.line) for one in standing.definitions[:1]]
+        assert where == ([got.graded[name]] if name in got.graded else []), case
+    assert checks.remarks(COURSE.points) == list(got.remarks), case
 
 
 @pytest.mark.long
-def test_what_was_not_counted_is_remarked(graded):
-    (remark,) = graded["another wrong one", "right"][0].remarks
+def test_what_was_not_counted_is_remarked(handed_in):
+    (remark,) = handed_in["another wrong one", "right"][0].remarks
     assert remark == "softmax: homework.py, line 4; also in backup.py, not counted"
-    better = graded["a wrong one of a better name", "right"][0]
+    better = handed_in["a wrong one of a better name", "right"][0]
     assert better.remarks == ("softmax: v2.py, line 4; also in homework.py, not counted",)
     assert better.graded_files == ["v2.py"]
     plain = "an old version", "the folder of start", "the folder of start, used", "an environment", "a stub below"
     for shape in plain:
-        assert not graded[shape, "right"][0].remarks, shape
+        assert not handed_in[shape, "right"][0].remarks, shape
+
+
+def checked(folder, files, **how):
+    """The Checks of {name: content} in a folder."""
+    return Checks(load(hand_in(folder, files), strict=False, **how))
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -194,13 +199,11 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("text", ELSEWHERE)
 def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
-    (tmp_path / "homework.py").write_text(f"{text}\n\n{RELU}", encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", strict=False))
+    checks = checked(tmp_path, {"homework": f"{text}\n\n{RELU}"})
     (remark,) = checks.remarks(["relu"])
     assert ELSEWHERE[text] in remark
     assert checks.of("relu").verdict.outcome == "not started"
-    (tmp_path / "homework.py").write_text(f"{text}\n\nrelu = abs\n", encoding="utf-8")
-    assert not Checks(load(tmp_path / "homework.py")).remarks(["relu"])
+    assert not checked(tmp_path, {"homework": f"{text}\n\nrelu = abs\n"}).remarks(["relu"])
 
 
 @pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", answer=mine)'])
@@ -208,8 +211,7 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
     cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
     for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):
         cells[1] = f"check = homework.check\n\n\ndef mine(x):\n    {body}"
-        (tmp_path / "homework.ipynb").write_text(notebook(*cells), encoding="utf-8")
-        checks = Checks(load(tmp_path / "homework.ipynb"))
+        checks = checked(tmp_path, {"homework.ipynb": notebook(*cells)})
         standing = checks.of("relu")
         assert standing.verdict.outcome == outcome and not checks.remarks(["relu"])
         assert [(one.cell, one.line) for one in standing.definitions] == [(2, 4)]
@@ -228,10 +230,10 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     both = "def relu(x):\n    return x\n\n\ndef gelu(x):\n    return x\n"
     text = f"```python\n{both}```" if kind == "markdown" else both
     cell = ("code", f"{kind}\n{text}") if kind[0] == "%" else (kind, text)
-    (tmp_path / "homework.ipynb").write_text(notebook("def softmax(x):\n    return x", cell), encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.ipynb")).remarks(["relu", "gelu"])
+    files = {"homework.ipynb": notebook("def softmax(x):\n    return x", cell)}
+    (remark,) = checked(tmp_path, files).remarks(["relu", "gelu"])
     assert "`relu`, `gelu` are in " in remark and "(homework.ipynb, cell 2): make it a code cell" in remark
-    (tmp_path / "homework.ipynb").write_text(notebook("1 / 0", cell), encoding="utf-8")
+    hand_in(tmp_path, {"homework.ipynb": notebook("1 / 0", cell)})
     assert cli.main(["homework", "check", str(tmp_path / "homework.ipynb")]) == 1
     assert f"! {remark}" in capsys.readouterr().err
 
@@ -244,8 +246,7 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     ],
 )
 def test_what_is_not_written_or_the_librarys_is_not_begun_where_a_file_fails(tmp_path, text, begun, why):
-    (tmp_path / "homework.py").write_text(text, encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", strict=False))
+    checks = checked(tmp_path, {"homework": text})
     of = {name: checks.of(name).verdict for name in ("relu", "softmax", "gelu", begun)}
     assert {name for name, verdict in of.items() if verdict.outcome != "not started"} == {begun}
     assert f"{begun} is missing because homework.py could not be loaded ({why})" in of[begun].message
@@ -258,22 +259,9 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
-def test_what_brings_no_answer_is_not_executed(tmp_path):
-    for number in range(120):
-        (tmp_path / f"a{number}.py").write_text("raise SystemExit\n", encoding="utf-8")
-    (tmp_path / "train.py").write_text("'''With softmax.'''\nimport homework\n1 / 0\n", encoding="utf-8")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "homework.py").write_text("exec('def relu(x): return x * (x > 0)')\n", encoding="utf-8")
-    checks = Checks(load(tmp_path))
-    assert checks.of("relu").passed
-    assert checks.remarks(["relu"]) == ["only the first 100 files were read"]
-
-
 def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
-    (tmp_path / "homework.py").write_text(RELU, encoding="utf-8")
-    text = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
-    (tmp_path / "mine.ipynb").write_text(text, encoding="utf-8")
-    checks = Checks(load(tmp_path, strict=False))
+    mine = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
+    checks = checked(tmp_path, {"homework": RELU, "mine.ipynb": mine})
     verdict = checks.of("relu").verdict
     assert verdict.outcome == "crashed"
     assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message
@@ -285,12 +273,10 @@ def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp
 def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
     right = "def relu(x):\n    return x * (x > 0)"
     for student, code in {"ada": "while True: pass", "ben": "import os\nos._exit(0)"}.items():
-        (tmp_path / "in" / student).mkdir(parents=True)
         cells = right, code, SOFTMAX
         text = notebook(*cells) if file.endswith(".ipynb") else "\n".join(cells)
-        (tmp_path / "in" / student / file).write_text(text, encoding="utf-8")
-    limits = replace(PATIENT, seconds=1)
-    ada, ben = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=limits, trust=True).run()
+        hand_in(tmp_path / "in", {f"{student}/{file}": text})
+    ada, ben = grade(tmp_path / "in", COURSE, limits=Limits(seconds=1)).values()
     checks = Checks(load(tmp_path / "in" / "ada", time_limit=1, strict=False))
     assert list(ada.remarks) == checks.remarks(COURSE.points)
     assert f'"{file}, cell 2"' in ada.not_loaded[file] or f'"{file}", line 3' in ada.not_loaded[file]
@@ -301,17 +287,15 @@ def test_what_is_beside_code_that_does_not_end_counts(tmp_path, file):
 
 def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path):
     cells = ["while True: pass", "def relu(x):\n    return x * (x > 0)", "while True: pass", SOFTMAX]
-    (tmp_path / "homework.py").write_text("\n".join(cells), encoding="utf-8")
-    checks = Checks(load(tmp_path / "homework.py", time_limit=0.5, strict=False))
+    checks = checked(tmp_path, {"homework": "\n".join(cells)}, time_limit=0.5)
     assert checks.of("relu").passed
     assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
 def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "helping.py").write_text("def positive(x):\n    return x * (x > 0)\n", encoding="utf-8")
+    helping = "def positive(x):\n    return x * (x > 0)\n"
     text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
-    (tmp_path / "src" / "homework.py").write_text(text, encoding="utf-8")
+    hand_in(tmp_path / "src", {"helping": helping, "homework": text})
     alone = ["homework.py imports helping from its folder: hand in both"]
     for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
         checks = Checks(load(path))
@@ -321,16 +305,14 @@ def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
 
 def test_a_file_that_asks_is_refused_as_in_grade_even_where_somebody_types(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("ada\n"))
-    (tmp_path / "homework.py").write_text("name = input()\n" + SOFTMAX, encoding="utf-8")
-    (remark,) = Checks(load(tmp_path, strict=False)).remarks(["softmax"])
+    (remark,) = checked(tmp_path, {"homework": "name = input()\n" + SOFTMAX}).remarks(["softmax"])
     assert "input() is not possible: nobody types while an answer is checked" in remark
 
 
 def test_an_import_that_works_only_here_is_remarked(tmp_path):
     imports = "import json, numpy.ma, pytest\nfrom matplotlib import pyplot\nfrom transformer_np import functional\n"
     tried = "try:\n    import ruff\nexcept ImportError:\n    ruff = None\n"
-    (tmp_path / "homework.py").write_text(imports + tried + SOFTMAX, encoding="utf-8")
-    (remark,) = Checks(load(tmp_path / "homework.py")).remarks(["softmax"])
+    (remark,) = checked(tmp_path, {"homework": imports + tried + SOFTMAX}).remarks(["softmax"])
     assert remark == "homework.py imports pytest, which is not there where answers are graded"
 
 
@@ -459,33 +441,6 @@ print(In, Out)
 CELLS = CELLS[1:-1].replace("<U+2028>", "\u2028").replace("<U+0085>", "\x85").split("\n---\n")
 
 
-@pytest.fixture
-def of_cells(tmp_path):
-    """A notebook with all of them, between two answers."""
-    first = "import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)"
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "ada.ipynb").write_text(notebook(first, *CELLS, SOFTMAX), encoding="utf-8")
-    return tmp_path
-
-
-def test_every_cell_runs_as_in_ipython(of_cells):
-    submission = load(of_cells / "in" / "ada.ipynb", time_limit=60, strict=False)
-    assert not submission.crashes
-    checks = Checks(submission, seed=3)
-    assert all(checks.of(name).passed for name in COURSE.points)
-
-
-@pytest.mark.long
-def test_every_cell_runs_behind_the_walls(of_cells):
-    exits = "def relu(x):\n    exit()\n"
-    (of_cells / "in" / "ben.py").write_text(exits, encoding="utf-8")
-    ada, ben = Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
-    assert (ada.points(COURSE), ada.not_loaded) == (2, {})
-    assert "it ended the program (exit, quit or sys.exit)" in ben.verdicts["relu"].message
-    here = Checks(load(of_cells / "in" / "ben.py"), seed=seed_of(3, "relu")).of("relu").verdict
-    assert "it ended the program (exit, quit or sys.exit)" in here.message
-
-
 ABSENT = "no_such_package"  # as torch, pandas and seaborn behind the walls
 TOP = f"import {ABSENT}.nn as nn, {ABSENT}\nfrom {ABSENT}.types import Shape\n{ABSENT}.set(0)\nimport numpy as np\n"
 USED = (
@@ -494,7 +449,31 @@ USED = (
 )
 RIGHT = "def relu(x):\n    return x * (x > 0)\n"
 MOUNT = "from google.colab import drive, files\ndrive.mount('/x')\n"
-FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
+HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the only remark)}
+    "files without an answer": (
+        {f"a{number}.py": "raise SystemExit\n" for number in range(120)}
+        | {"train.py": "'''With softmax.'''\nimport homework\n1 / 0\n", "sub/homework.py": f"exec({RIGHT!r})\n"},
+        1, "only the first 100 files were read",
+    ),
+    "all cells.ipynb": (
+        notebook("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)", *CELLS, SOFTMAX), 2, "",
+    ),
+    "one imports another": (
+        {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
+        "zzz.py could not be loaded (ZeroDivisionError: division by zero)",
+    ),
+    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "be loaded (ValueError: no)"),
+    "a cell runs another file": (
+        {"a.ipynb": notebook("%run softly.py", f"np.pi\n{RIGHT}"), "softly.py": SOFTMAX}, 2, "",
+    ),
+    "a cell runs a file below": (
+        {"a.ipynb": notebook("%run -i ./sub/softly", f"np.pi\n{RIGHT}"), "sub/softly.py": SOFTMAX}, 2, "",
+    ),
+    "stub below.py": (f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}", 2, ""),
+    "stub below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}"), 2, ""),
+    "wrong below.py": (f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}", 2, "; also in line 13, not counted"),
+    "wrong below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}"), 2, "also in cell 1, line 13, not c"),
+    "exits.py": (f"{SOFTMAX}\ndef relu(x):\n    exit()\n", 1, ""),
     "colab.ipynb": (
         notebook(
             f"{MOUNT}!gdown 1\n%cd /x\nimport numpy as np",
@@ -532,34 +511,37 @@ FROM_ELSEWHERE = {  # {name: (content, points, part of the only remark)}
 
 
 @pytest.mark.long
-def test_files_from_elsewhere(tmp_path):
-    """Colab, exported notebooks, cells in a .py file, and imports of what does not exist where answers are graded."""
-    for number, (name, (content, _, _)) in enumerate(FROM_ELSEWHERE.items()):
-        (tmp_path / "in" / f"s{number:02}").mkdir(parents=True)
-        (tmp_path / "in" / f"s{number:02}" / name).write_text(content, encoding="utf-8")
-    grades = Grading(tmp_path / "in", tmp_path / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
-    for grade, (name, (_, points, remark)) in zip(grades, FROM_ELSEWHERE.items(), strict=True):
-        checks = Checks(load(tmp_path / "in" / grade.student, strict=False), seed=3)
-        assert grade.points(COURSE) == points, (name, grade.remarks)
-        assert [one.outcome for one in grade.verdicts.values()] == [checks.of(n).verdict.outcome for n in COURSE.points]
-        assert checks.remarks(COURSE.points) == list(grade.remarks)
-        assert len(grade.remarks) == bool(remark), grade.remarks
-        assert all(remark in one for one in grade.remarks)
-    (of_cells,) = (grade for grade in grades if "imports.ipynb" in grade.not_loaded)
-    assert "imports.ipynb, cell 1" in of_cells.not_loaded["imports.ipynb"]
+def test_what_a_hand_in_gets(tmp_path):
+    """Files that use each other, Colab, exported notebooks, cells in a .py file, imports of what does not exist where
+    answers are graded: one grading, because they say the same in any company."""
+    folder = tmp_path / "in"
+    for number, (name, (content, *_)) in enumerate(HANDED_IN.items()):
+        hand_in(folder / f"s{number:02}", content if isinstance(content, dict) else {name: content})
+    rows = zip(grade(folder, COURSE, seed=3).values(), HANDED_IN.items(), strict=True)
+    for got, (name, (_, points, remark)) in rows:
+        checks = Checks(load(folder / got.student, time_limit=60, strict=False), seed=3)
+        assert got.points(COURSE) == points, (name, got.remarks)
+        assert_agree(checks, got, name)
+        assert len(got.remarks) == bool(remark) and all(remark in one for one in got.remarks), (name, got.remarks)
+        if name == "exits.py":
+            for verdict in (got.verdicts["relu"], checks.of("relu").verdict):
+                assert "it ended the program (exit, quit or sys.exit)" in verdict.message
+        if name == "imports.ipynb":
+            assert "imports.ipynb, cell 1" in got.not_loaded[name]
 
 
-def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkeypatch):
+def test_without_ipython_a_notebook_is_refused_with_the_command(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {"ada.ipynb": notebook(SOFTMAX)})
     monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
     magics._transformers.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"pip install 'transformer-np\[notebooks\]'.*`check` needs no IPython"):
-            load(of_cells / "in" / "ada.ipynb")
+            load(folder / "ada.ipynb")
     finally:
         magics._transformers.cache_clear()
     monkeypatch.setattr(run, "find_spec", lambda name: None)
     with pytest.raises(magics.NeedsIPython, match="pip install"):
-        Grading(of_cells / "in", of_cells / "g.csv", COURSE, limits=PATIENT, seed=3, trust=True).run()
+        grade(folder, COURSE)
 
 
 # --- the same answers as a file and as cells -------------------------------------------------------------------------
@@ -572,8 +554,7 @@ def test_without_ipython_a_notebook_is_refused_with_the_command(of_cells, monkey
 def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
     """Short lines put an operator at the beginning of many lines inside of brackets."""
     texts = {one.name: "import numpy as np\n" + as_file(one) for one in list(all_exercises().values())[part::8]}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    hand_in(tmp_path, texts)
     ruff = shutil.which("ruff", path=Path(sys.executable).parent)
     subprocess.run([ruff, "format", "-q", "--isolated", "--line-length", "20", tmp_path], check=True)
     wrong, operators = [], 0

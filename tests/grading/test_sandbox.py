@@ -200,15 +200,76 @@ SEES = {
     "a keyring": "import ctypes; 1 / (1 + ctypes.CDLL(None).syscall(248, b'user', b'a', b'b', 1, -3))",
     "a place to write": "open('/packages/numpy/x', 'w')", "shared memory": "open('/dev/shm/x', 'w')",
 }  # fmt: skip
-
-
+PIPE_OF = "[libc.fcntl(end, {}, {}) for end in os.pipe()]"
+LIBRARY = "np.__file__"  # a file of the host
+REFUSED = {  # expressions that are not true
+    "pages_of_files": f"libc.posix_fadvise(os.open({LIBRARY}, 0), 0, 0, 4) == 0",
+    "pages_paged_out": "libc.madvise(ctypes.c_void_p(id(np.exp) & ~4095), 4096, 21) == 0",
+    "pages_in_memory": "libc.mincore(ctypes.c_void_p(id(np.exp) & ~4095), 4096, bytes(9)) == 0",
+    "detached_memory": "any(libc.shmget(0, 128 << 20, 0o1666) >= 0 for _ in range(16))",
+    "many_semaphores": "any(libc.semget(0, 32000, 0o1666) >= 0 for _ in range(300))",
+    "memory_files": "libc.memfd_create(b'm', 0) >= 0 or libc.syscall(447, 0) >= 0",
+    "large_pipes": f"any(size > 65536 for size in {PIPE_OF.format(1031, '1 << 20')})",
+    "owners_of_pipes": f"0 in {PIPE_OF.format(8, 1)}",  # F_SETOWN
+    "signals_that_wait": (
+        "(signal.pthread_sigmask(signal.SIG_BLOCK, [40]), [os.kill(os.getpid(), 40) for _ in range(1000)], "
+        "len(list(iter(lambda: signal.sigtimedwait([40], 0), None))) > 100)[2]"
+    ),
+    "timers": "libc.timer_create(1, None, bytes(8)) == 0 or libc.timerfd_create(1, 0) >= 0",
+    "watches": f"libc.inotify_init() >= 0 or libc.fcntl(os.open(os.path.dirname({LIBRARY}), 0), 1026, 1) == 0",
+    "locked_memory": "libc.mlockall(1) == 0",
+    "given_pages": "libc.vmsplice(os.pipe()[1], bytes(16), 1, 8) >= 0",
+    "files_in_flight": "libc.sendmsg(0, None, 0) == 0 or ctypes.get_errno() == 14",
+    "another_root": "libc.chroot(b'/tmp') == 0 or libc.syscall(155, b'/tmp', b'/tmp') == 0",
+    "writable_again": "libc.mount(None, b'/', None, 0x1020, None) == 0 or os.mkdir('/left') is None",
+    "processes_of_the_host": "libc.mount(b'proc', b'/tmp', b'proc', 0, None) == 0",
+    "handles_of_files": "libc.open_by_handle_at(3, bytes(200), 0) >= 0 or libc.syscall(303, -100, b'/', 0, 0, 0) == 0",
+    "a_device": "libc.mknod(b'disk', 0o60666, 254 << 8) == 0",
+    "namespaces_of_others": "libc.setns(libc.pidfd_open(1, 0), 0x7E020000) == 0",
+    "a_user_again": "any(libc.unshare(kind) == 0 for kind in (0x10000000, 0x20000, 0x8000000))",
+    "root_again": "libc.setuid(0) == 0 or libc.setgroups(0, None) == 0 or libc.setresuid(0, 0, 0) == 0",
+    "capabilities": "libc.capset(b'\\x22\\x05\\x08\\x20' + bytes(4), b'\\xff' * 24) == 0",
+    "dumpable": "libc.prctl(4, 1, 0, 0, 0) == 0 or libc.personality(0x400000) >= 0",
+    "a_program_by_its_loader": "os.execv('/lib64/ld-linux-x86-64.so.2', ['ld', '/bin/sh']) is None",
+    "a_thread_in_a_network_of_its_own": (  # each takes memory of the kernel beside the limits
+        "any(libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
+        "0x10D00 | kind, None) > 0 for kind in (0x20000, 0x40000000))"
+    ),
+    "huge_pages": (  # 2 MiB stay when all but 4 KiB are unmapped
+        "(page := mmap.mmap(-1, 64 << 20, mmap.MAP_PRIVATE), page.madvise(mmap.MADV_HUGEPAGE), "
+        "before := resource.getrusage(0).ru_minflt, [page.__setitem__(at, 1) for at in range(0, 64 << 20, 4096)], "
+        "resource.getrusage(0).ru_minflt - before < 16000)[-1]"
+    ),
+    "a_thread_with_files_of_its_own": "libc.close_range(1000, 1001, 2) == 0",
+    "a_clone_with_files_of_its_own": (  # 128 times the limit of open files, and of their buffers
+        "libc.clone(libc.pause, ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(65536)) + 65520), "
+        "0x10900, None) > 0"
+    ),
+    "clone_of_all": "libc.syscall(435, (ctypes.c_uint64 * 8)(0x10000000, 0, 0, 0, 17), 64) >= 0",
+    "times_of_the_library": f"os.utime({LIBRARY}, (7, 7)) is None or os.chmod({LIBRARY}, 0o600) is None",
+    "the_clock": "libc.clock_settime(0, bytes(16)) == 0 or libc.adjtimex(bytes(400)) >= 0",
+    "the_log_of_the_kernel": "libc.klogctl(3, bytes(100), 100) >= 0 or libc.sync() == 5",
+    "a_priority": "os.nice(19) == 19",
+    "a_processor": "os.sched_setaffinity(0, {0}) is None",
+    "calls_in_a_queue": "libc.syscall(425, 8, bytes(200)) >= 0",  # io_uring
+    "another_architecture": "libc.syscall(0x40000000 + 57) > 0",
+    "pipes_of_the_keeper": "any(libc.syscall(438, libc.syscall(434, 1, 0), fd, 0) >= 0 for fd in range(64))",
+    "memory_of_the_keeper": (
+        "libc.process_vm_readv(1, (ctypes.c_size_t * 2)(ctypes.addressof(ctypes.create_string_buffer(8)), 8), 1, "
+        "(ctypes.c_size_t * 2)(id(os), 8), 1, 0) > 0"
+    ),
+    "half_a_thread": "libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0",  # shares the memory, but is a process
+    "quotas_and_swap": "libc.swapoff(b'/') == 0 or libc.acct(b'/tmp/a') == 0 or libc.reboot(0) == 0",
+}  # fmt: skip
 TRIES = f"""
-import os
+import ctypes, mmap, os, resource, signal
+import numpy as np
+libc = ctypes.CDLL(None)
 def softmax(x, axis=-1):
     reached = {{}}
-    for name, what in {SEES!r}.items():
+    for name, what in {SEES | {name: f"if not ({what}): raise OSError" for name, what in REFUSED.items()}!r}.items():
         try:
-            exec(what)
+            exec(what, dict(globals()))
             reached[name] = "no error"
         except (OSError, ImportError, ZeroDivisionError):
             pass

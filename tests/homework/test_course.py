@@ -127,7 +127,7 @@ def test_a_course_file_goes_along(call, tmp_path):
     assert (tmp_path / "work" / "course.toml").read_text(encoding="utf-8") == COURSE
     out = call("status", "work")[1]
     assert out.startswith("Sheet 2\nDeadline: Friday, 12:00\n")
-    assert "not started (3 points)" in out and "not started (extended)" in out
+    assert "not started (3 points)" in out and "not started (1 point, extended)" in out
     assert call("start", "more", "--course", "missing.toml")[0] == 2
     assert "--only" in call("start", "more", "--course", "sheet2.toml", "--only", "02")[2]
 

@@ -69,8 +69,8 @@ def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tm
         return np.array(taken)
 
     exercise = Exercise(
-        every, (Result("y"),), lambda rng: [Case("", (rng.normal(size=6),), {"period": 2})], {},
-        lambda made, *arguments, **options: every(*arguments, **options), ("?", "", ""), 1, "",
+        every, (Result("y"),), lambda rng: [Case("", (rng.normal(size=6),), {"period": 2})], "",
+        every, ("?", "", ""), 1, "",
     )  # fmt: skip
     answer = loaded(tmp_path, "def every(x, period=0):\n    return x[::3]\n").modules[-1].every
     verdict = verdict_on(exercise, answer, 0, TimeLimit(0.2))
@@ -173,12 +173,13 @@ def test_a_limit_is_above_0(seconds):
 
 
 @pytest.mark.long
-def test_c_code_that_does_not_return_ends_the_command(tmp_path):
-    (tmp_path / "homework.py").write_text("def relu(x):\n    return sum(range(10**12))\n", encoding="utf-8")
+@pytest.mark.parametrize("top", ["    return sum(range(10**12))", "    return x\n\n\nsum(range(10**12))"])
+def test_c_code_that_does_not_return_ends_the_command(tmp_path, top):
+    (tmp_path / "homework.py").write_text(f"def relu(x):\n{top}\n", encoding="utf-8")
     command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "--time-limit", "0.2"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
-    assert 'File "homework.py", line 2 in relu' in ended.stderr
+    assert f'File "homework.py", line {2 + top.count(chr(10))} in ' in ended.stderr
 
 
 @pytest.mark.long

@@ -86,12 +86,18 @@ def test_a_page_is_written_over_an_earlier_one(here):
 def test_a_teachers_exercises_go_along(here):
     from transformer_np.homework.new import write_new
 
-    write_new("scaled", here / "own")
+    file, used = write_new("scaled", here / "own"), ("shared/numbers.py", "words.txt", "scaled.md")
+    (here / "own" / "shared").mkdir()
+    for name in (*used, "of_nobody.txt"):
+        (here / "own" / name).write_text("")
+    reads = "from .shared import numbers\n\nopen(__file__.replace('scaled.py', 'words.txt')).close()\n"
+    file.write_text(f"{reads}{file.read_text('utf-8')}", "utf-8")
     with opened(None, here / "own") as course:
         build.write_page(here / "page", course)
         (archive,) = (here / "page").glob("*.zip")
     shutil.unpack_archive(archive, here / "tab")
-    assert (here / "tab" / "exercises" / "scaled.py").exists()
+    along = {path.relative_to(here / "tab" / "exercises").as_posix() for path in (here / "tab/exercises").rglob("*.*")}
+    assert along == {"scaled.py", *used}
     assert not list((here / "tab").rglob("0*.md")) and not list((here / "tab").rglob("grading"))
     with exercises_in(here / "tab" / "exercises"):
         assert checked("scaled", {"scaled": "def scaled(x): return x"})["outcome"] != "not started"
@@ -181,10 +187,20 @@ def test_a_file_becomes_texts():
         answers_in("print('another course')\n", DEFAULTS)
 
 
+def test_an_answer_of_another_course_stays_but_is_not_checked(here):
+    stub = "\n\n# hint: transformer-np homework hint {0}\ndef {0}(x):\n    raise NotImplementedError\n"
+    centre = "def centre(x):\n    return x\n"
+    file = RELU + stub.format("theirs") + stub.format("centre").replace("raise NotImplementedError", "return x")
+    assert answers_in(file, DEFAULTS) == {"centre": centre, "relu": RELU}
+    assert checked("centre", {"centre": centre})["text"].startswith("centre is an exercise of another course")
+
+
 def test_what_only_a_parameter_is_called_is_not_copied():
     others = "x = 3\nscale = 2\nseen = []\n\n\ndef noted(y, to=seen):\n    scale = len(to)\n    return y\n\n\n"
     text = answers_in(f"{others}def relu(x):\n    return noted(x * (x > 0))\n", DEFAULTS)["relu"]
     assert "seen = []" in text and "def noted" in text and "x = 3" not in text and "scale = 2" not in text
+    methods = "class A:\n    def f(self, relu):\n        pass\n\n    def g(self, x):\n        return relu(x)\n"
+    assert tab._called("gelu", {"gelu": methods}) == ["relu"]
 
 
 def test_the_headings_of_a_student_stay():
@@ -193,6 +209,8 @@ def test_the_headings_of_a_student_stay():
     file = stub_file([all_exercises()["relu"], all_exercises()["softmax_backward"]])
     stub = file[file.index("def relu") : file.index("\n\n# --- Backpropagation")]
     assert answers_in(file.replace(stub, own), DEFAULTS) == {"relu": f"import numpy as np\n\n\n{own}"}
+    without_comment = "".join(line for line in file.replace(stub, RELU).splitlines(True) if "hint relu" not in line)
+    assert answers_in(without_comment, DEFAULTS) == {"relu": RELU}
 
 
 # --- in Chromium -----------------------------------------------------------------------------------------------------

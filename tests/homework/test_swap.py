@@ -115,7 +115,7 @@ def attention_with_one_mask(q, k, v, mask=None):
 
 ATTENTION = Exercise(
     F.scaled_dot_product_attention, (Result("out"), Result("weights")),
-    lambda rng: [Case("", tuple(rng.normal(size=(3, 2, 3, 4))))], {}, F.scaled_dot_product_attention,
+    lambda rng: [Case("", tuple(rng.normal(size=(3, 2, 3, 4))))], "", F.scaled_dot_product_attention,
     ("?", "", ""), 2, "§4",
 )  # fmt: skip
 

@@ -240,6 +240,7 @@ def test_keys_lead_through_the_stage_and_terms_explain_themselves(page):
     page.open("cross scores")
     page.click("#to-stage")
     assert "Cross-attention: Scores" in page.one("#lesson-title").text  # the walk, at the step that was open
+    assert page.one("#step h2 small").text == "cross-attention, layer 1, head 1"  # which need not be that of the page
     assert not page.one("#pinned").is_displayed() and not page.one("#map").is_displayed()
     page.press("ARROW_RIGHT")
     page.wait()

@@ -116,20 +116,6 @@ def number_of_workers(text):
     return text if text == "auto" else positive_number(text, "a number of processes or auto")
 
 
-def write_new(texts):
-    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
-    exists."""
-    from ..support.files import write_atomically
-
-    for path in texts:
-        if os.path.lexists(path):
-            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = text.encode() if isinstance(text, str) else text
-        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
-
-
 def check_writable(option, name):
     """Raise ValueError if the file cannot be written: called before a long computation, not after it."""
     path = Path(name)

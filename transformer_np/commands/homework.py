@@ -3,7 +3,7 @@ import textwrap
 from itertools import count
 from pathlib import Path
 
-from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed, write_new
+from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed
 from .homework_check import (
     FILE,
     OF_OWN,
@@ -62,7 +62,7 @@ def add_parser(subparsers):
     _add_file(status, optional=True)
     _add(status, "--course", "--exercises", "--time-limit")
     add_json(status, "the verdicts")
-    help_text = "draw the progress by chapter, from the progress.json beside the file"
+    help_text = "draw the progress by chapter, with what the progress.json beside the file remembers"
     status.add_argument("-o", "--out", metavar="PICTURE", help=help_text)
 
     listing = add_command(actions, "list", run_list, "", "list all exercises by chapter")
@@ -114,6 +114,7 @@ def _add_file(parser, optional=False):
 def run_start(args):
     from ..homework.course import FILE as COURSE
     from ..homework.course import text_of
+    from ..support.files import write_new
 
     if args.reset:
         return _reset(args)

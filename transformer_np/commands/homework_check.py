@@ -5,7 +5,7 @@ import os
 import sys
 import textwrap
 import time
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -50,17 +50,12 @@ def again(args):
 
 
 def hint_command(name, file, args=None):
-    """The command that shows a hint. A teacher's exercise is found by the options, or beside the student's file: the
-    command names it, unless `found_file` finds it."""
-    from ..homework.path import all_exercises, own_exercises
-
-    command, found = f"transformer-np homework hint {name}", found_file(None, required=False)
-    if name not in own_exercises() and name in all_exercises():
-        return command
-    options = again(args) if args else ""
-    if not options and not (found and Path(file) in (Path(found), Path(found).parent)):
-        options = f" --file {quoted(file)}"
-    return command + options
+    """The command that shows a hint. It names the file, in which the last level looks and beside which a teacher's
+    exercise is found, unless `found_file` finds it."""
+    found = found_file(None, required=False)
+    is_found = found and Path(file) in (Path(found), Path(found).parent)
+    options = (again(args) if args else "") + ("" if is_found else f" --file {quoted(file)}")
+    return f"transformer-np homework hint {name}{options}"
 
 
 def checks_of(args, path):
@@ -80,7 +75,7 @@ def checks_of(args, path):
     limit = TimeLimit(args.time_limit, ends_process=True)
     os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
     with redirect_stdout(sys.stderr) if getattr(args, "json", False) else nullcontext():  # the file's own output
-        submission = load(path, limit.seconds, strict=False)
+        submission = load(path, limit, strict=False)
     for file, crash in submission.crashes.items():
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
     if submission.definitions:
@@ -97,19 +92,12 @@ def checks_of(args, path):
     raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
 
 
-@contextmanager
 def course_of(args, file):
-    """Inside the block, the exercises of the course are found by name. Yields the Course: that of --course, or else
+    """A context in which the exercises of the course are found by name. It yields the Course: that of --course, or else
     that of the course.toml beside the student's file."""
-    from ..homework.course import FILE as COURSE
-    from ..homework.course import opened
+    from ..homework.course import beside, opened
 
-    path = args.course
-    if path is None and file is not None:
-        beside = (Path(file) if Path(file).is_dir() else Path(file).parent) / COURSE
-        path = beside if beside.exists() else None
-    with opened(path, args.exercises) as course:
-        yield course
+    return opened(args.course if args.course is not None or file is None else beside(file), args.exercises)
 
 
 # --- check -----------------------------------------------------------------------------------------------------------
@@ -293,10 +281,11 @@ def run_status(args):
         else:
             _show_status(args.file, course, checks)
         if args.out:
-            from ..homework import progress
+            from .. import plots
+            from ..homework.record import by_chapter, noted
 
-            path = Path(args.file)
-            progress(path if path.is_dir() else path.parent).savefig(args.out)
+            entries = noted([checks.of(name).verdict for name in course.points], _note(args.file, []))
+            plots.progress(by_chapter(entries, course.exercises)).savefig(args.out)
             say(f"picture: {args.out}")
         return 0
 
@@ -329,8 +318,8 @@ def _show_status(file, course, checks):
             elif standing.not_started and before and before.get("where") != FILE:
                 text += f"; in a notebook: {before.get('misconception') or before.get('outcome')}"
             about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
-            worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
-            extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
+            extended = "extended" if exercise.name in course.extended else ""
+            extra = ", ".join(filter(None, [course.worth(exercise.name), extended]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
     others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
     print(f"{right} of {counted(len(exercises))} right{others}")

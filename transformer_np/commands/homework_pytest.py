@@ -53,18 +53,18 @@ class HomeworkFile(pytest.File):
             raise self.CollectError("\n".join([*hidden, f"{type(error).__name__}: {error}"])) from None
 
     def _items(self):
-        from ..homework.course import FILE as COURSE
-        from ..homework.course import CourseError, opened
+        from ..homework.course import CourseError, beside, opened
         from ..homework.limit import TimeLimit
         from ..homework.path import own_folder
         from ..homework.submission import Checks, LoadError, load
 
-        beside = self.path.parent / COURSE
+        key = getattr(self.config.pluginmanager.getplugin("faulthandler"), "fault_handler_stderr_fd_key", None)
+        stderr = self.config.stash.get(key, None)  # which pytest does not capture
         try:
-            with opened(beside if beside.exists() else None) as course:
-                self.folder, limit = own_folder(), TimeLimit(ends_process=True)
+            with opened(beside(self.path)) as course:
+                self.folder, limit = own_folder(), TimeLimit(ends_process=True, stderr=stderr)
                 os.environ.setdefault("MPLBACKEND", "agg")  # with a window plt.show() waits until somebody closes it
-                submission = load(self.path, limit.seconds, strict=False)
+                submission = load(self.path, limit, strict=False)
                 for crash in submission.crashes.values():
                     if not submission.answers:
                         raise LoadError(self.path, crash)

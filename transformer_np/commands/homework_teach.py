@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
+from . import add_command, add_pyodide, number_above_0, quoted, say_folder
 from .homework_check import OF_OWN, add_choice, counted, names_of
 
 
@@ -55,6 +55,7 @@ def run_page(args):
 def run_export(args):
     from ..homework.course import OWN, opened
     from ..homework.export import NOTEBOOK, REQUIREMENTS, exported
+    from ..support.files import write_new
 
     folder, wheel = Path(args.folder), args.wheel and Path(args.wheel)
     if wheel and (args.grader != "otter" or wheel.suffix != ".whl" or not wheel.is_file()):

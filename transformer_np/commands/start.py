@@ -43,7 +43,7 @@ def run(args):
     if args.teacher:
         print(f"  jupyter nbconvert --execute --to slides {quoted(folder / last)}    (slides, with their results)")
     for part in parts:
-        print(f"{round(part.minutes):>5} min  {part.file}: {'; '.join(heading for heading, _ in part.times)}")
+        print(f"{part.minutes:>5} min  {part.file}: {'; '.join(heading for heading, _ in part.times)}")
 
 
 def _make(folder, files):

@@ -6,6 +6,7 @@ from itertools import chain
 
 from ..homework.deadline import Deadline
 from .grade import Grade
+from .report import has_passed
 from .verdicts import not_started
 
 
@@ -29,8 +30,7 @@ def counted(person, grades, records, rubric):
         days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
         timed = [replace(g, days_late=d, factor=late.factor(d)) for g, d in zip(timed, days, strict=True)]
     timed = [replace(grade, **said) for grade in timed]
-    best = max(timed, key=lambda grade: grade.points(rubric) + grade.extended_points(rubric))
-    grade = best if rubric.attempts == "best" else timed[-1]
+    grade = max(timed, key=lambda grade: _rank(grade, rubric)) if rubric.attempts == "best" else timed[-1]
     if grade.days_late:
         days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
         remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
@@ -40,6 +40,12 @@ def counted(person, grades, records, rubric):
         grade, remarks=(*remarks, *grade.remarks), notes=(*notes, *grade.notes),
         attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
     )  # fmt: skip
+
+
+def _rank(grade, rubric):
+    """Orders attempts by their points: one that has passed is better than one that has not."""
+    points = grade.points(rubric)
+    return has_passed(points, rubric), points + grade.extended_points(rubric)
 
 
 def _out_of_range(person, rubric):

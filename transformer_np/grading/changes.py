@@ -1,5 +1,6 @@
 """What a grading changes in the table of the one before, and why."""
 
+import json
 from dataclasses import asdict
 from math import isclose
 
@@ -51,14 +52,15 @@ def _reasons(was, row, before, now):
         new = "a new hand-in, " if row["number"] not in was["all"] else ""
         why[f"{new}attempt {attempt} of {attempts} counts"] = None
     for title in dict.fromkeys([*before["worth"], *now["worth"]]):
-        if was["corrected"].get(title) != row["corrected"].get(title):
-            why[f"{title} corrected in the roster"] = None
-        elif was["parts"].get(title) != row["parts"].get(title):
+        old, new = (of["corrected"].get(title, of["parts"].get(title, 0)) for of in (was, row))
+        if old != new:
             why |= dict.fromkeys(_reasons_for(title, was, row, before, now))
     if was["written"] != row["written"]:
         why["written answers"] = None
     if was["factor"] != row["factor"]:
-        why["another time of hand-in" if was["time"] != row["time"] else "another deadline"] = None
+        rules = [(of["course"]["late"] or {}) | {"due": ""} for of in (before, now)]
+        late = "another deadline" if rules[0] == rules[1] else "[late] changed"
+        why["another time of hand-in" if was["time"] != row["time"] else late] = None
     return why or ["the course changed"]
 
 
@@ -67,12 +69,17 @@ def _reasons_for(title, was, row, before, now):
     if title not in before["worth"] or title not in now["worth"]:
         yield f"{title} {'added' if title in now['worth'] else 'left out'}"
         return
+    if was["corrected"].get(title) != row["corrected"].get(title):
+        yield f"{title} corrected in the roster"
+        return
     exercise, worth = now["worth"][title]
     old = before["worth"][title][1]
     if old != worth:
         yield f"{title} counts {number(worth)}, not {number(old)}"
         if isclose(was["parts"][title] * worth, row["parts"][title] * old):
             return
+    if before["course"]["partial"] != now["course"]["partial"]:
+        yield f"partial = {json.dumps(now['course']['partial'])}"
     if before["definitions"].get(exercise) != now["definitions"][exercise]:
         yield f"exercise {exercise} corrected"
     if before["package"] != now["package"]:

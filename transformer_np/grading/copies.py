@@ -177,7 +177,8 @@ def side_by_side(found):
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Answers that are alike</title>\n'
         "<style>body { font: 15px system-ui, sans-serif; margin: 2rem; } div { display: grid; gap: 1rem; "
-        "grid-template-columns: 1fr 1fr; } pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; }</style>\n"
+        "grid-template-columns: 1fr 1fr; } pre { background: #f6f6f6; padding: .8rem; white-space: pre-wrap; "
+        "overflow-wrap: anywhere; }</style>\n"
         f"<h1>Answers that are alike</h1>\n<p>{escape(MEANING)}</p>\n" + "\n".join(parts) + f"{more}\n</html>\n"
     )
 

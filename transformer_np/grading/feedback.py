@@ -8,9 +8,11 @@ from html import escape
 from .report import explained, rows_of_report, summary
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #222;
+  overflow-wrap: break-word; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; }
+td:last-child { overflow-wrap: anywhere; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; font-size: .8rem; }
 .passed { color: #0a6b3d; } .below, footer { color: #666; font-size: .9rem; }
 @media (max-width: 40rem) { table { display: block; overflow-x: auto; } }

@@ -1,14 +1,12 @@
 """Grades in the forms that other programs read: JSON, Gradescope's results.json, the table of `otter grade`."""
 
-import csv
-import io
 import json
 import math
 from contextlib import contextmanager
 
 from ..homework.path import all_exercises
 from ..support.files import write_text
-from .report import cell, grades_csv, number
+from .report import as_csv, cell, grades_csv, number
 
 MOST_OUTPUT = 10_000  # characters of one verdict
 
@@ -18,7 +16,7 @@ def as_json(grades, course):
     students = [
         {
             "student": grade.student, "name": grade.name,
-            "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
+            "handed in": grade.handed_in and course.in_zone(grade.handed_in).isoformat(timespec="seconds"),
             "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
             "attempts": grade.attempt[1], "points": _points(grade.points(course)),
             "points possible": _points(course.possible),
@@ -91,19 +89,17 @@ def otter_csv(grades, course):
     """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, or two if its points are
     split, then the written answers, and the possible points in the first row."""
     parts = sorted(course.parts, key=lambda part: part.title)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
     names = [*(part.title for part in parts), *course.written]
-    table.writerow(["file", *names, "total_points_earned", "percent_correct", "grading_status"])
     worth = map(number, [*(part.worth for part in parts), *course.written.values()])
-    table.writerow(["points-per-question", *worth, number(course.possible), 1, "--"])
+    rows = [["file", *names, "total_points_earned", "percent_correct", "grading_status"]]
+    rows.append(["points-per-question", *worth, number(course.possible), 1, "--"])
     for grade in grades:
         points = grade.points(course) + grade.extended_points(course)
         row = [number(grade.points_for(part, course)) for part in parts]
         row += [number(grade.written.get(title, 0)) for title in course.written]
         status = "; ".join((*grade.notes, *grade.remarks)) or "Completed"
-        table.writerow([cell(grade.student), *row, number(points), number(points / course.possible), cell(status)])
-    return text.getvalue()
+        rows.append([cell(grade.student), *row, number(points), number(points / course.possible), cell(status)])
+    return as_csv(rows)
 
 
 def _points(*values):

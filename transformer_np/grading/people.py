@@ -55,8 +55,9 @@ def people(hand_ins, present, roster=None):
     for entry in sorted(records, key=lambda entry: (students[entry], entry)):
         attempts = [(record, None) for record in records[entry]]
         ids, time = roster.owners(entry) if roster else ([], None)
-        if len(ids) == 1:
-            persons[ids[0]].attempts += [*attempts[:-1], (records[entry][-1], time)]
+        if len(ids) == 1 or (ids and roster.is_of_a_group(entry)):
+            for one in ids:
+                persons[one].attempts += [*attempts[:-1], (records[entry][-1], time)]
             continue
         person = Person(students[entry], attempts=attempts)
         others.append(person)
@@ -119,7 +120,7 @@ class Roster:
         except UnicodeDecodeError:
             raise RosterError(f"{path} is not UTF-8: save it as CSV UTF-8, as Excel calls it") from None
         text = re.sub(r"\Asep=.\r?\n", "", text)  # for Excel
-        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        delimiter = max(";\t,", key=text.partition("\n")[0].count)  # of "id;written (2,5)", the first
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         self.rows, head, line, titles = [], None, 1, [part.title for part in course.parts]
         try:
@@ -144,10 +145,10 @@ class Roster:
         for title in (title for name in all_exercises() for title in (name, f"{name} (extended)")):
             known[f"{CORRECTED}{title}".casefold()] = (CORRECTED, title) if title in titles else None
         for word in words:
-            plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:\.\d+)?)\)", word, re.I)
+            plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:[.,]\d+)?)\)", word, re.I)
             if with_points:
                 title = with_points[1].casefold()
-                self.written[title] = float(with_points[2])
+                self.written[title] = float(with_points[2].replace(",", "."))
                 head.append((WRITTEN, title))
             elif plain in known:
                 head.append(known[plain])
@@ -226,12 +227,20 @@ class Roster:
 
     def owners(self, entry):
         """([the ids whose file or folder this could be], the time that the roster says)."""
+        found = self._rows_of(entry)
+        ids = list(dict.fromkeys(row["id"] for row in found))
+        return ids, found[0]["submitted"] if len(ids) == 1 or self.is_of_a_group(entry) else None
+
+    def is_of_a_group(self, entry):
+        """Whether the rows of a file or folder have one path: their people work together."""
+        paths = {row["path"] for row in self._rows_of(entry)}
+        return len(paths) == 1 and "" not in paths
+
+    def _rows_of(self, entry):
         entry = normalize("NFC", entry)  # macOS takes letters and accents apart
         texts = entry, stem(entry)
         found = [r for r in self.rows if r["path"] and any(fnmatchcase(t, r["path"].strip("/")) for t in texts)]
-        found = found or self._named([row for row in self.rows if not row["path"]], stem(entry).casefold())
-        ids = list(dict.fromkeys(row["id"] for row in found))
-        return ids, found[0]["submitted"] if len(ids) == 1 else None
+        return found or self._named([row for row in self.rows if not row["path"]], stem(entry).casefold())
 
     @staticmethod
     def _named(rows, stem):
@@ -239,7 +248,9 @@ class Roster:
         longer one."""
         words = [(word.casefold(), row) for row in rows for word in (row["name"], row["id"]) if word]
         if of_moodle := _of_moodle(stem):
-            return next(filter(None, ([r for word, r in words if word == part] for part in of_moodle.groups())), [])
+            name, number = of_moodle.groups()
+            named = [row for word, row in words if _in_moodle(word) == _in_moodle(name)]
+            return named or [row for word, row in words if word == number]
         found = [(m, row) for word, row in words for m in _names(stem, word)]
         for rest in (r"", r"[\W\d_]*"):  # ada, then ada_2
             if exact := [row for m, row in found if re.fullmatch(rest, stem[: m.start()] + stem[m.end() :])]:
@@ -248,6 +259,11 @@ class Roster:
             row for m, row in found
             if not any(o.start() <= m.start() and m.end() <= o.end() and len(o[0]) > len(m[0]) for o, _ in found)
         ]  # fmt: skip
+
+
+def _in_moodle(name):
+    """A name without the signs that Moodle leaves out of the name of a folder."""
+    return re.sub(r"[&<>\"`|':\\/]", "", name.replace("_", " "))
 
 
 def _of_moodle(stem):

@@ -28,58 +28,56 @@ def number(value):
 def percent(points, rubric):
     """To one digit, and to more if it would look like the pass mark that it misses."""
     value, digits = 100 * points / rubric.possible, 1
-    while rubric.pass_mark is not None and not _has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
+    while not has_passed(points, rubric) and round(value, digits) >= rubric.pass_mark:
         digits += 1
     return f"{value:.{digits}f}"
 
 
 def grades_csv(grades, rubric):
     """The text of the CSV: one row per student, in the order of the grades."""
-    names = [part.title for part in rubric.parts]
-    columns = ["student", "points", "points possible", "percent", *names, *rubric.written, "remarks"]
-    more = _columns_on_the_person(grades, rubric)
-    if rubric.pass_mark is not None:
-        columns.insert(4, "passed")
-    if rubric.has_extended:
-        columns.insert(columns.index("percent") + 1, "extended points")
+    titles, say = zip(*_columns(grades, rubric), strict=True)
+    return as_csv([titles, *([one(grade) for one in say] for grade in grades)])
+
+
+def as_csv(rows):
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([columns[0], *more, *columns[1:]])
-    for grade in grades:
-        points = grade.points(rubric)
-        share = percent(points, rubric)
-        row = [number(points), number(rubric.possible), share]
-        if rubric.has_extended:
-            row.append(number(grade.extended_points(rubric)))
-        if rubric.pass_mark is not None:
-            row.append("yes" if _has_passed(points, rubric) else "no")
-        row += [number(grade.points_for(part, rubric)) for part in rubric.parts]
-        row += [number(grade.written[title]) if title in grade.written else "" for title in rubric.written]
-        about = [cell(grade.student), *(cell(say(grade)) for say in more.values())]
-        table.writerow([*about, *row, cell("; ".join((*grade.notes, *grade.remarks)))])
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def _columns_on_the_person(grades, rubric):
-    """{column: function of a grade} of the columns that not every course needs."""
-    columns = {}
+def _columns(grades, rubric):
+    """(title, function of a grade) of the columns of the table, without those that this course and class do not
+    need."""
+    late, again = rubric.late or any(g.days_late for g in grades), any(g.attempt[1] > 1 for g in grades)
+    yield "student", lambda grade: cell(grade.student)
     if any(grade.name for grade in grades):
-        columns["name"] = lambda grade: grade.name
-    late = rubric.late or any(grade.days_late for grade in grades)
-    if late or any(grade.attempt[1] > 1 for grade in grades):
-        columns["handed in"] = lambda grade: (grade.handed_in and rubric.shown(grade.handed_in)) or ""
-        columns["time from"] = lambda grade: grade.known_by
+        yield "name", lambda grade: cell(grade.name)
+    if late or again:
+        yield "handed in", lambda grade: (grade.handed_in and rubric.shown(grade.handed_in)) or ""
+        yield "time from", lambda grade: grade.known_by
     if late:
-        columns["days late"] = lambda grade: str(grade.days_late)
-    if any(grade.attempt[1] > 1 for grade in grades):
-        columns["attempt"] = lambda grade: f"{grade.attempt[0]} of {grade.attempt[1]}"
+        yield "days late", lambda grade: grade.days_late
+    if again:
+        yield "attempt", lambda grade: f"{grade.attempt[0]} of {grade.attempt[1]}"
     if any(grade.alike for grade in grades):
-        columns["alike"] = lambda grade: grade.alike
-    return columns
+        yield "alike", lambda grade: cell(grade.alike)
+    yield "points", lambda grade: number(grade.points(rubric))
+    yield "points possible", lambda grade: number(rubric.possible)
+    yield "percent", lambda grade: percent(grade.points(rubric), rubric)
+    if rubric.has_extended:
+        yield "extended points", lambda grade: number(grade.extended_points(rubric))
+    if rubric.pass_mark is not None:
+        yield "passed", lambda grade: "yes" if has_passed(grade.points(rubric), rubric) else "no"
+    for part in rubric.parts:
+        yield part.title, lambda grade, part=part: number(grade.points_for(part, rubric))
+    for title in rubric.written:
+        yield title, lambda grade, title=title: number(grade.written[title]) if title in grade.written else ""
+    yield "remarks", lambda grade: cell("; ".join((*grade.notes, *grade.remarks)))
 
 
-def _has_passed(points, rubric):
-    return 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
+def has_passed(points, rubric):
+    """Whether points of the core reach the pass mark, if there is one."""
+    return rubric.pass_mark is None or 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
 
 
 def cell(text):
@@ -94,7 +92,7 @@ def summary(grade, rubric):
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
-        text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
+        text += f" {'Passed' if has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
     if grade.handed_in and (rubric.late or grade.days_late or grade.attempt[1] > 1):
         text += f" Handed in {rubric.shown(grade.handed_in)} (time from: {grade.known_by})."
     if grade.attempt[1] > 1:
@@ -115,7 +113,8 @@ def rows_of_report(grade, rubric):
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
         yield name, got, outcome, verdict.misconception or "", grade.place(name)
     for title, worth in rubric.written.items():
-        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", "", "", ""
+        outcome = "" if title in grade.written else "not graded"
+        yield title, f"{number(grade.written.get(title, 0))} of {number(worth)}", outcome, "", ""
 
 
 def explained(grade, rubric):

@@ -55,6 +55,8 @@ class Grading:
     ):  # fmt: skip
         self.table, self.single, self.assignment = table, single, assignment
         self.folder, self.out = Path(folder), Path(out)
+        if roster and os.path.realpath(roster) == os.path.realpath(out):
+            raise ValueError(f"the table would overwrite the roster, {roster}: choose another --out")
         self.roster = Roster(roster, rubric) if roster else None
         self.rubric = replace(rubric, written=self.roster.written) if roster else rubric
         self.reports = Path(reports) if reports else self._beside("reports")
@@ -124,10 +126,12 @@ class Grading:
     def _run(self, bar):
         self.store = Records(self.records, self.rubric.points, self.assignment)
         self.remarks += [f"{self.records / line} is damaged and was left out" for line in self.store.damaged]
-        self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         seed = self.seed if self.given else None
         self.results = Results(self.store, self.rubric, self.limits, self._standing(), seed, self._stop)
         present = self._record()
+        if not self.given and self.store.hand_ins:
+            self.seed = self.store.hand_ins[-1].seed  # where nothing is new, that of the last that was
+        self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         if find_spec("IPython") is None and any(f.endswith(".ipynb") for of in self.store.hand_ins for f in of.files):
             raise NeedsIPython
         persons = people(self.store.hand_ins, present, self.roster)
@@ -166,7 +170,8 @@ class Grading:
 
     def _compare(self, chosen, grades):
         """Note whose answers are alike, and what is not as it was in the last grading."""
-        found = alike({student: of[-1].answers for student, of in grades.items()})
+        one_of = {of[-1].number: student for student, of in reversed(grades.items())}  # who hand in together
+        found = alike({student: grades[student][-1].answers for student in sorted(one_of.values())})
         files = {record.number: record.files for record in self.store.hand_ins}
         graded = {
             student: [
@@ -175,6 +180,7 @@ class Grading:
                 if one.begun or one.not_loaded
             ]
             for student, of in grades.items()
+            if one_of[of[-1].number] == student
         }
         same = same_files(graded)
         for number, grade in enumerate(chosen):
@@ -196,7 +202,9 @@ class Grading:
             run, path = self.sentence([grade]), self.reports / report_name(grade.student)
             self._write(f"{path}.md", student_report(grade, self.rubric, run))
             self._write(f"{path}.html", html := page(grade, self.rubric, run))
-            pages |= {record.entry: html for record, _ in person.attempts}
+            for record, _ in person.attempts:  # of two who hand in together, the one whom the folder names
+                if record.entry not in pages or (person.name and person.name in record.entry):
+                    pages[record.entry] = html
         if zipped := moodle_zip(pages):
             self.moodle = self.reports / MOODLE_ZIP
             self._write(self.moodle, zipped)

@@ -117,7 +117,7 @@ def _lost(name, tried):
     texts, words = {}, {"TimeoutError": "timed out", "MemoryError": "out of memory"}
     crashes = [reply.crash for replies in tried.replies[name][:1] for reply in replies if reply.crash]
     for text in dict.fromkeys(crash.text for crash in crashes):
-        if text.startswith(("it ended", "its process", DISTURBED, "its results")):
+        if text.startswith(("it ended the process", "its process", DISTURBED, "its results")):
             texts[f"{name}: {one_line(text)}"] = None
         if text.startswith("the time for the whole"):
             texts["the time for the whole submission was used up"] = None

@@ -86,6 +86,11 @@ class Course:
     def parts(self):
         return [part for name in self.points for part in self.parts_of(name)]
 
+    def worth(self, name):
+        """The points of an exercise in words; "" if every exercise of the course counts 1."""
+        points = self.points[name]
+        return "" if {*self.points.values()} == {1} else f"{points:g} point{'s'[: points != 1]}"
+
     @property
     def has_extended(self):
         return any(part.extended for part in self.parts)
@@ -99,9 +104,12 @@ class Course:
     def possible_extended(self):
         return math.fsum(part.worth for part in self.parts if part.extended)
 
+    def in_zone(self, time):
+        """A local time in the zone of the deadline, if this has one."""
+        return time.astimezone(self.late.zone) if self.late and self.late.zone else time
+
     def shown(self, time):
-        """A local time as text: in the zone of the deadline, if this has one."""
-        return shown(time.astimezone(self.late.zone) if self.late and self.late.zone else time)
+        return shown(self.in_zone(time))
 
     def points_for(self, part, verdict):
         """The points of an answer with this verdict for a part."""
@@ -130,10 +138,15 @@ def opened(path=None, folder=None, seconds=SECONDS):
 def exercises_of(folder=".", limit=None):
     """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
     folder is in use already. limit: a TimeLimit for each file of the teacher's"""
-    path = Path(folder) / FILE
-    unneeded = own_folder() or not path.exists()
-    with nullcontext() if unneeded else exercises_in(folder_in(path), limit):
+    path = beside(folder)
+    with nullcontext() if own_folder() or path is None else exercises_in(folder_in(path), limit):
         yield
+
+
+def beside(file):
+    """The course.toml beside a student's file or in a student's folder, or None."""
+    path = (Path(file) if Path(file).is_dir() else Path(file).parent) / FILE
+    return path if path.exists() else None
 
 
 def default_course():

@@ -3,7 +3,6 @@ people make in it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 
@@ -85,7 +84,7 @@ _FIELDS = {  # field: what it must be, in words, and whether a value is that
     "reference": ("a function or a class with a name", _has_name),
     "results": ("a tuple of Result, (Result('y', 'B T D'),)", _all_are(Result)),
     "cases": ("a function, cases(rng)", callable),
-    "mistakes": ("a text or a dict", lambda value: isinstance(value, str | Mapping)),
+    "mistakes": ("a text", lambda value: isinstance(value, str) or hasattr(value, "variant")),
     "answer": ("a function, a right answer", callable),
     "drive": ("a function", callable),
     "view": ("a function", lambda value: value is None or callable(value)),
@@ -106,9 +105,7 @@ class Exercise:
     mistakes: the mistakes that people make, in the form that `rewriting` describes: a name, a rewrite of the right
         answer's code, and the text for the student. Read as {name: text}; the names are short, the texts say what is
         wrong and why it matters
-    answer: a right answer in plain code, which the mistakes rewrite. If `mistakes` is a dict {name: text}, an answer
-        that can make them: for a function, `answer(made, *arguments, **options)` does the same as the reference, except
-        for the mistakes m with made(m); for a class, `answer(made)` returns such a class
+    answer: a right answer in plain code, which the mistakes rewrite
     hints: three, a question, then the equation, then where to look
     difficulty: 1, a line or two; 2, a few lines; 3, takes thought
     section: of the lecture, "§4", or of the paper where the lecture has none
@@ -153,18 +150,15 @@ class Exercise:
     def variant(self, mistakes=()):
         """An answer with these mistakes; without any, a right answer that is not the library's. Raises `Exclusive`, a
         ValueError, if two of them rewrite the same place of the right answer."""
-        if isinstance(self.mistakes, Mistakes):
-            return self.mistakes.variant(mistakes)
-        made = frozenset(mistakes).__contains__
-        return self.answer(made) if isinstance(self.reference, type) else partial(self.answer, made)
+        return self.mistakes.variant(mistakes)
 
     def compatible(self, mistakes):
         """Whether these mistakes can be made together."""
-        return not isinstance(self.mistakes, Mistakes) or self.mistakes.compatible(mistakes)
+        return self.mistakes.compatible(mistakes)
 
     def problems(self):
         """The problems of the mistakes, one sentence each: a rewrite that matches nothing, or several places."""
-        return self.mistakes.problems() if isinstance(self.mistakes, Mistakes) else []
+        return self.mistakes.problems()
 
     def is_gradient(self, result):
         return self.name.endswith("_backward") if result.gradient is None else result.gradient

@@ -120,7 +120,8 @@ def content_of(path):
     with open(os.open(path, flags), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"it is larger than {most >> 20} MiB")
+        advice = ": clear its outputs and hand it in again" if is_notebook else ""
+        raise ValueError(f"it is larger than {most >> 20} MiB{advice}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
         raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
     if not is_notebook and content.lstrip()[:1] == b"{":

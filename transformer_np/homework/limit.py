@@ -47,14 +47,17 @@ def running_lines(frames):
 
 class TimeLimit:
     """seconds: for the code inside one `with limit(…):`; ends_process: whether code in C that does not return ends it
+    tell: called with the seconds until somebody else must end that process, and with 0 when the code has ended
+    stderr: the number of the file that the lines of such code go to, if it is not the usual one
 
     stopped_in: the names of the functions that were running when the time was last over
     """
 
-    def __init__(self, seconds=SECONDS, ends_process=False):
+    def __init__(self, seconds=SECONDS, ends_process=False, tell=lambda seconds: None, stderr=None):
         if not isinstance(seconds, int | float) or not seconds > 0:
             raise ValueError(f"the time limit must be a number of seconds above 0, got {seconds!r}")
-        self.seconds, self.ends_process, self.stopped_in = seconds, ends_process, frozenset()
+        self.seconds, self.ends_process, self.tell, self.stderr = seconds, ends_process, tell, stderr
+        self.stopped_in = frozenset()
 
     @contextlib.contextmanager
     def __call__(self, what):
@@ -71,8 +74,9 @@ class TimeLimit:
 
         on_main = threading.current_thread() is threading.main_thread()
         watched = _by_signal if on_main and hasattr(signal, "setitimer") else _by_thread
+        self.tell(self.seconds + GRACE)
         try:
-            with _c_code_watched(self.seconds + GRACE, self.ends_process), watched(self.seconds, over):
+            with _c_code_watched(self.seconds + GRACE, self.ends_process, self.stderr), watched(self.seconds, over):
                 yield lambda: bool(frames)
         except TookTooLong:
             pass
@@ -82,6 +86,8 @@ class TimeLimit:
             lines = running_lines(traceback.extract_tb(error.__traceback__))
             where = f" This line was running:\n{lines}" if lines else ""
             raise Interrupted(f"{what}: interrupted.{where}") from None
+        finally:
+            self.tell(0)
         if frames:
             self.stopped_in = frozenset(frame.name for frame in frames)
             raise Stopped(self.seconds, running_lines(frames)) from None
@@ -151,10 +157,11 @@ def _by_thread(seconds, over):
 
 
 @contextlib.contextmanager
-def _c_code_watched(seconds, ends_process):
+def _c_code_watched(seconds, ends_process, stderr):
     """Inside the block, print the running lines of all threads to stderr after these seconds."""
+    file = sys.__stderr__ if stderr is None else stderr
     try:
-        faulthandler.dump_traceback_later(seconds, exit=ends_process, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(seconds, exit=ends_process, file=file)
     except (AttributeError, OSError, ValueError, RuntimeError):  # a stderr without a file, as in pythonw; no thread
         yield
         return

@@ -4,6 +4,7 @@ import keyword
 import shlex
 from pathlib import Path
 
+from ..support import files
 from .path import all_exercises
 
 _TEMPLATE = Path(__file__).with_name("new_exercise.txt")
@@ -17,15 +18,6 @@ def write_new(name, folder):
         raise ValueError(f"{name} is used in the file for something else; take another name")
     if name in all_exercises():
         raise ValueError(f"{name} is an exercise of the library; take another name")
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; name a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.py"
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            text = _TEMPLATE.read_text(encoding="utf-8")
-            file.write(text.format(name=name, folder=shlex.quote(folder.as_posix())))
-    except FileExistsError:
-        raise ValueError(f"{path} already exists and was not overwritten") from None
+    path, text = Path(folder) / f"{name}.py", _TEMPLATE.read_text(encoding="utf-8")
+    files.write_new({path: text.format(name=name, folder=shlex.quote(Path(folder).as_posix()))})
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..support.checks import short
+from .definitions import decoded
 from .exercise import Exercise
 from .guard import files_of_the_teacher
 from .judging.crash import crash_of
@@ -50,8 +51,8 @@ def loaded(folder, limit=None):
 
 
 def behind(files, folder):
-    """{name relative to the folder: bytes} of these files, of what they import from the folder, and of other files in
-    it that they name in a text, such as "words.txt"."""
+    """{name relative to the folder: bytes} of these files, of what they import from the folder, of the notes beside
+    them, and of other files in it that they name in a text, such as "words.txt"."""
     found, waiting = {}, list(files)
     while waiting:
         file = waiting.pop()
@@ -63,6 +64,7 @@ def behind(files, folder):
 
 
 def _used_by(tree, file, folder):
+    yield from filter(Path.is_file, [file.with_suffix(".md")])
     for node in ast.walk(tree):
         paths = []
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith(f"{PACKAGE}.")):
@@ -95,17 +97,10 @@ def lines_shown():
 
 def place_in(file, name):
     """ "center.py, line 33": where an exercise stands in a file, or else the list EXERCISES."""
-    line = 1
-    for node in ast.walk(ast.parse(Path(file).read_bytes())):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            line = node.lineno if any(getattr(to, "id", "") == "EXERCISES" for to in targets) else line
-        if isinstance(node, ast.Call) and any(
-            word.arg == "reference" and getattr(word.value, "id", "") == name for word in node.keywords
-        ):
-            line = node.lineno
-            break
-    return f"{Path(file).name}, line {line}"
+    text = decoded(Path(file).read_bytes())
+    found = name and re.search(rf"\breference\s*=\s*{name}\b", text)
+    found = found or re.search(r"^EXERCISES\b", text, re.MULTILINE)
+    return f"{Path(file).name}, line {1 + text.count(chr(10), 0, found.start() if found else 0)}"
 
 
 def _exercises_of(file, limit):

@@ -32,31 +32,34 @@ def read(folder="."):
 
 
 def note(verdicts, folder=".", where=NOTEBOOK):
-    """Add verdicts to the file of a folder, if it has one. Returns all entries, or None without a file.
-
-    An exercise that was right stays right, and one that is not started leaves no entry.
-    """
+    """Add verdicts to the file of a folder, if it has one. Returns all entries, or None without a file."""
     path = Path(folder) / FILE
     if not path.exists():
         return None
-    entries = before = read(folder)
-    for verdict in verdicts:
-        if verdict.outcome != "not started" and not is_right(entries, verdict.exercise):
-            entry = {"outcome": verdict.outcome, "misconception": verdict.misconception, "where": where}
-            entries = entries | {verdict.exercise: entry}
+    before = read(folder)
+    entries = noted(verdicts, before, where)
     if entries != before:
         write_text(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
     return entries
+
+
+def noted(verdicts, entries, where=NOTEBOOK):
+    """The entries with those of verdicts. An exercise that was right stays right, and one that is not started leaves no
+    entry."""
+    new = [one for one in verdicts if one.outcome != "not started" and not is_right(entries, one.exercise)]
+    return entries | {
+        one.exercise: {"outcome": one.outcome, "misconception": one.misconception, "where": where} for one in new
+    }
 
 
 def is_right(entries, name):
     return entries.get(name, {}).get("outcome") == "passed"
 
 
-def by_chapter(entries):
-    """{title of a chapter: (right, begun, all)} of the exercises, in the order of the path."""
+def by_chapter(entries, exercises):
+    """{title of a chapter: (right, begun, all)} of these exercises, in the order of the path."""
     found = {}
-    for title, _, here in chapters(all_exercises().values()):
+    for title, _, here in chapters(exercises):
         names = [exercise.name for exercise in here]
         right = sum(is_right(entries, name) for name in names)
         found[title] = right, sum(name in entries for name in names) - right, len(names)
@@ -75,4 +78,4 @@ def progress(folder="."):
     from .. import plots
 
     with exercises_of(folder):
-        return plots.progress(by_chapter(read(folder)))
+        return plots.progress(by_chapter(read(folder), all_exercises().values()))

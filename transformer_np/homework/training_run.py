@@ -27,12 +27,10 @@ class LossCurves:
     """The losses of both training runs.
 
     losses: {"library": [...], "yours": [...]}, one per step; calls: {name: number of calls of the student's function}
-    left_out: the names of answers that are not started
     """
 
     losses: dict = field(default_factory=dict)
     calls: dict = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
 
     @property
     def part_at(self):
@@ -57,39 +55,32 @@ def train_both(answers, steps=200, every=10, report=lambda step, library, yours:
     """
     check_at_least("steps", steps, 1)
     check_at_least("every", every, 1)
-    curves = LossCurves()
-    started, curves.left_out = started_answers(answers)
+    curves, step = LossCurves(), 1
+    started, _ = started_answers(answers)
     dropout = 0.1 if started.keys() & {"dropout", "dropout_backward"} else 0.0
     library, yours = curves.losses["library"], curves.losses["yours"] = [], []
     shared = {name: started[name] for name in in_both if name in started}
     with using(shared) if shared else nullcontext():
-        trainer, batches = _prepare(dropout, steps)
-        _fit(trainer, batches, steps)
-    library += trainer.history.losses
+        library += _losses(dropout, steps)
     with using(started) as swap, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        curves.calls = swap.calls
-        trainer = None
+        curves.calls, losses = swap.calls, _losses(dropout, steps)
         try:
-            trainer, batches = _prepare(dropout, steps)
             for step in range(1, steps + 1):
                 with limit(f"step {step}") if limit else nullcontext():
-                    _fit(trainer, batches, step)
+                    yours.append(next(losses))
                 if step in (1, steps) or step % every == 0:
-                    report(step, library[step - 1], trainer.history.losses[-1])
+                    report(step, library[step - 1], yours[-1])
         except Stopped as stopped:
             raise TrainingCrash(step, Crash("TimeoutError", str(stopped), "", stopped.trace)) from None
         except TrainingError as error:  # the same run is stable with the library's functions: not the learning rate
-            step = trainer.step + 1 if trainer else 1
             text = (
                 f"{str(error).partition(' at step')[0]}. With the library's functions the loss of this step is "
                 f"{library[step - 1]:.6f}, so one of yours gives the number that is not finite"
             )
             raise TrainingCrash(step, Crash("TrainingError", text, "", "")) from None
         except (Exception, SystemExit) as error:
-            raise TrainingCrash(trainer.step + 1 if trainer else 1, crash_of(error)) from None
-        finally:
-            yours += trainer.history.losses if trainer else []
+            raise TrainingCrash(step, crash_of(error)) from None
     return curves
 
 
@@ -106,9 +97,9 @@ class _Stepping(Optimizer):
         self.own.step()
 
 
-def _prepare(dropout, steps):
-    """The trainer of a translator with one block per stack, and its batches. In float64, so that a right answer that
-    adds in another order gives the library's losses up to rounding."""
+def _losses(dropout, steps):
+    """Train a translator with one block per stack, and yield the loss of each step. In float64, so that a right answer
+    that adds in another order gives the library's losses up to rounding."""
     from ..tasks.translation import TranslationOptions, TranslationTask
     from ..training import Trainer
 
@@ -122,10 +113,9 @@ def _prepare(dropout, steps):
     kind, how = type(setup.optimizer), {"betas": (0.9, 0.98), "eps": 1e-9}
     own = not issubclass(kind, Optimizer)
     adam = _Stepping(kind, model.parameters(), **how) if own else kind(model.parameters(), **how)
-    return Trainer(model, adam, setup.objective, schedule=setup.schedule, clip_norm=setup.clip_norm), setup.batches
-
-
-def _fit(trainer, batches, steps):
-    trainer.fit(batches, steps, progress=False)
-    if trainer.interrupted:
-        raise KeyboardInterrupt
+    trainer = Trainer(model, adam, setup.objective, schedule=setup.schedule, clip_norm=setup.clip_norm)
+    for step in range(1, steps + 1):
+        trainer.fit(setup.batches, step, progress=False)
+        if trainer.interrupted:
+            raise KeyboardInterrupt
+        yield trainer.history.losses[-1]

@@ -147,7 +147,7 @@ def _nodes(cells):
 
 @dataclass(frozen=True)
 class Part:
-    """A notebook of a path. times: [(heading, minutes)] of its sections"""
+    """A notebook of a path. times: [(heading, whole minutes)] of its sections"""
 
     session: int
     file: str
@@ -176,12 +176,13 @@ def path_notebooks(name, cells_of, exercises):
                 (heading, reading_minutes(inside) + exercise_minutes(inside, exercises) * (name == "lab"))
                 for heading, _, inside in kept
             ]
+            times = [(heading, max(1, round(spent))) for heading, spent in times]
             prefix, where = f"{place}", f"Part {place} of {len(groups)}"
             if len(sessions) > 1:
                 prefix, where = f"{session}_{place}", f"Session {session} of {len(sessions)}, part {place}"
             title = next(source for kind, source, _ in cells if kind == "markdown").partition("\n")[0]
-            listed = "\n".join(f"- {heading}: {max(1, round(spent))} min" for heading, spent in times)
-            minutes = round(sum(spent for _, spent in times))
+            listed = "\n".join(f"- {heading}: {spent} min" for heading, spent in times)
+            minutes = sum(spent for _, spent in times)
             body = [("markdown", f"{title}\n\n*{where} · {minutes} minutes*\n\n{listed}", [])]
             for _, first, inside in kept:
                 body += [("markdown", LEFT_OUT, []), *first] if first else []

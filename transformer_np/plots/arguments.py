@@ -26,9 +26,11 @@ def visible(word):
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
-def as_numbers(name, values):
-    """An array of finite numbers."""
+def as_numbers(name, values, *axes):
+    """An array of finite numbers. axes: those that a non-empty one may have, such as "(T, S)"; any by default"""
     values = as_array(values, name)
+    if axes and (values.ndim not in [len(names.strip("(,)").split(",")) for names in axes] or 0 in values.shape):
+        raise ValueError(f"{name} must have the axes {' or '.join(axes)}, got shape {values.shape}")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of numbers, got {values.dtype}")
     if not np.isfinite(values).all():
@@ -42,9 +44,7 @@ def as_weights(weights, *axes):
 
     Raises ValueError for other axes and for weights outside 0 … 1.
     """
-    weights = steady(as_numbers("weights", weights))
-    if weights.ndim not in [names.count(",") + 1 for names in axes] or 0 in weights.shape:
-        raise ValueError(f"weights must have the axes {' or '.join(axes)}, got shape {weights.shape}")
+    weights = steady(as_numbers("weights", weights, *axes))
     low, high = weights.min(), weights.max()
     if low < -1e-5 or high > 1 + 1e-5:
         raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")

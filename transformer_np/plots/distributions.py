@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from .. import functional as F
 from ..decoding import log_softmax, sampling_distribution
-from ..support.checks import as_array, as_list, check_at_least, short
+from ..support.checks import as_list, check_at_least, short
 from .arguments import as_numbers, as_words, steady, visible
 from .fonts import text_width
 from .picture import Picture, styled
@@ -105,7 +105,7 @@ def likeliest(logits, words=None, count=5):
 
     Raises ValueError for another shape, a number of words other than V, or a count below 1.
     """
-    logits = _scores("logits", logits, 2, "(T, V)")
+    logits = as_numbers("logits", logits, "(T, V)")
     check_at_least("count", count, 1)
     words = [str(word) for word in (range(logits.shape[1]) if words is None else words)]
     _vocabulary(words, logits.shape[1])
@@ -203,7 +203,7 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
 
     Raises ValueError for another shape, a number of words other than V, or settings out of range.
     """
-    logits = _scores("logits", logits, 1, "(V,)").astype(float)
+    logits = as_numbers("logits", logits, "(V,)").astype(float)
     words = _vocabulary(words, len(logits))
     check_at_least("most", most, 1)
     settings = list(SETTINGS if settings is None else settings)
@@ -248,11 +248,3 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
 
 def _vocabulary(words, V):
     return as_words("words", range(V) if words is None else words, V, "token of the vocabulary")
-
-
-def _scores(name, values, axes, shape):
-    """A non-empty array of numbers with this many axes."""
-    values = as_array(values, name)
-    if values.ndim != axes or values.size == 0:
-        raise ValueError(f"{name} must have the axes {shape}, got shape {values.shape}")
-    return as_numbers(name, values)

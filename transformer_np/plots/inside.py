@@ -33,9 +33,7 @@ def logit_lens(logits, read, words=None, title=None):
 
     Raises ValueError for another shape and a wrong number of words.
     """
-    logits = as_numbers("logits", logits)
-    if logits.ndim != 3 or 0 in logits.shape:
-        raise ValueError(f"logits must have the axes (L + 1, T, V), got shape {logits.shape}")
+    logits = as_numbers("logits", logits, "(L + 1, T, V)")
     layers, T, V = logits.shape
     read = as_words("read", read, T, "position")
     words = [visible(str(word)) for word in range(V)] if words is None else as_words("words", words, V, "token")

@@ -23,9 +23,7 @@ def positional_encoding(length=50, d_model=64, table=None):
     """
     if table is None:
         table = F.sinusoidal_encoding(length, d_model)
-    table = as_numbers("table", table)
-    if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"table must have the axes (length, d_model), got shape {table.shape}")
+    table = as_numbers("table", table, "(length, d_model)")
     limit = float(np.abs(table).max()) or 1.0
     if 0.9 < limit < 1.0:  # a sine with its crest between two positions
         limit = 1.0

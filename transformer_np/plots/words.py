@@ -87,9 +87,7 @@ def principal_components(vectors, count=2):
     The sign of a direction is arbitrary; here its largest entry is positive, so that the same vectors give the same map
     everywhere.
     """
-    X = as_numbers("vectors", vectors).astype(np.float64)
-    if X.ndim != 2 or not X.size:
-        raise ValueError(f"vectors must have the axes (V, D), got shape {X.shape}")
+    X = as_numbers("vectors", vectors, "(V, D)").astype(np.float64)
     check_at_least("count", count, 1)
     X -= X.mean(axis=0)
     _, sizes, directions = np.linalg.svd(X, full_matrices=False)  # (r,), (r, D)

@@ -69,6 +69,20 @@ def write_text(path, text):
     write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
 
 
+def write_new(texts):
+    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
+    exists or its folder is a file."""
+    for path in texts:
+        if path.parent.exists() and not path.parent.is_dir():
+            raise ValueError(f"{path.parent} is a file; name a folder")
+        if os.path.lexists(path):
+            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = text.encode() if isinstance(text, str) else text
+        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
+
+
 def _prefix(path):
     return f".{path.stem[:100]}."
 

@@ -255,9 +255,9 @@ def test_an_example_shows_a_wrong_number(by):
         return x * w
 
     made = [Case("", (np.ones((3, 20)), np.arange(1.0, 21)))]
-    right, error = lambda made, x, w: x * w, np.outer([by, 5, 0], np.arange(20) > 18)
+    right, error = lambda x, w: x * w, np.outer([by, 5, 0], np.arange(20) > 18)
     exercise = Exercise(
-        long_rows, (Result("y", "B K"),), lambda rng: made, {}, right, ("",), difficulty=1, section="§0"
+        long_rows, (Result("y", "B K"),), lambda rng: made, "", right, ("",), difficulty=1, section="§0"
     )
     trials = Trials(exercise, 0)
     attempts = [attempt(exercise, lambda x, w: x * w + error, case) for case in trials.cases]

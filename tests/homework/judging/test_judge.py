@@ -4,6 +4,7 @@ import builtins
 import math
 import sys
 from dataclasses import replace
+from functools import partial
 from inspect import Parameter, signature
 
 import numpy as np
@@ -61,12 +62,28 @@ MISTAKES = {
     "NaN for rows of zeros": "A row of zeros gives NaN.",
     "total of squares": "The squares of x are added up.",
 }
+
+
+class Made(dict):
+    """The mistakes of an answer that can make them itself."""
+
+    def __init__(self, answer, texts):
+        super().__init__(texts)
+        self.answer = answer
+
+    def variant(self, names=()):
+        return partial(self.answer, frozenset(names).__contains__)
+
+    def compatible(self, _):
+        return True
+
+
 EXERCISE = Exercise(
     scaled_sums,
     (Result("y", "B T K"), Result("total", "D", gradient=True)),
     cases,
-    MISTAKES,
-    wrong,
+    Made(wrong, MISTAKES),
+    scaled_sums,
     ("What?", "y = x w", "here"),
     difficulty=1,
     section="§0",
@@ -382,7 +399,7 @@ def test_a_simple_change_goes_before_a_pair_of_mistakes():
         return y * (0.5 if made("half") else 1) * (-2 if made("turned") else 1), total
 
     assert (
-        verdict(with_total(y=np.negative), replace(EXERCISE, mistakes=pair, answer=variant)).misconception
+        verdict(with_total(y=np.negative), replace(EXERCISE, mistakes=Made(variant, pair))).misconception
         == "wrong sign"
     )
 
@@ -403,7 +420,7 @@ def test_a_crash_beside_another_mistake_is_explained_by_the_mistake_that_crashes
         return wrong(made, x, w, scale)
 
     for right, name in (by_matmul, "total of squares and zeros transposed"), (variant, "total of squares"):
-        found = verdict(answer, replace(EXERCISE, mistakes=mistakes, answer=right))
+        found = verdict(answer, replace(EXERCISE, mistakes=Made(right, mistakes)))
         assert found.misconception == name  # np.einsum has another text than matmul
 
 
@@ -446,8 +463,8 @@ def test_an_argument_that_is_not_used_is_named(name, argument, default):
 
 
 def test_an_ignored_argument_without_a_mistake_of_its_own_is_named():
-    plain = replace(EXERCISE, mistakes={name: text for name, text in MISTAKES.items() if name != "no scale"})
-    found = verdict(lambda x, w, scale=1.0: scaled_sums(x, w), plain)
+    others = {name: text for name, text in MISTAKES.items() if name != "no scale"}
+    found = verdict(lambda x, w, scale=1.0: scaled_sums(x, w), replace(EXERCISE, mistakes=Made(wrong, others)))
     assert found.misconception == "scale not used"
     assert "The results are as if `scale` were 1.0 in every call: is it used where it counts?" in flat(found)
 
@@ -468,7 +485,7 @@ def wrong_shifted(made, x, w, scale=1.0, shift=0.0):
     return y + shift, total
 
 
-SHIFTED = replace(EXERCISE, reference=shifted_sums, cases=shifted_cases, answer=wrong_shifted)
+SHIFTED = replace(EXERCISE, reference=shifted_sums, cases=shifted_cases, mistakes=Made(wrong_shifted, MISTAKES))
 
 
 def test_an_option_that_is_not_used_is_told_though_another_one_is_used_wrongly():

@@ -52,6 +52,73 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
         dw[j] = np.einsum("bti,bto->io", right(x, j), dy)  # shown
     return dx, dw, dy.sum(axis=(0, 1))
 
+--- two names in each other's place in one line
+says: One change in line @ makes it right:
+def sigma(t):
+    return np.where(t > 0, t, 0) * 0 + 1 / (1 + np.exp(-t))
+
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+    gate, up = x @ w_gate, x @ w1
+    c = np.sqrt(2 / np.pi)
+    act = {"silu": lambda t: t * sigma(t), "gelu_tanh": lambda t: t * (1 + np.tanh(c * (t + 0.044715 * t**3))) / 2}
+    return (act[activation](up) * gate) @ w2, gate, up  # shown
+
+--- a sum over some of the axes in front
+says: One change in line @ makes it right:
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    g = dy * gamma
+    dx = g - g.mean(-1, keepdims=True) - x_hat * (g * x_hat).mean(-1, keepdims=True)
+    rows = tuple(range(dy.ndim - 1))
+    return dx * inv_std, (dy * x_hat).sum(rows), dy.sum(0)  # shown
+
+--- of equally many the first one
+says: One change in line @ makes it right:
+from collections import Counter
+
+def merged(ids, pair, new):
+    out = []
+    for i in ids:
+        out.append(i)
+        if tuple(out[-2:]) == pair:
+            out[-2:] = [new]
+    return out
+
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    words, found = [list(w) for w in words], []
+    for new in range(first_id, first_id + num_merges):
+        pairs = Counter()
+        for w, n in zip(words, counts):
+            for pair in zip(w, w[1:]):
+                pairs[pair] += int(n)
+        best = max(pairs, key=pairs.get, default=None)  # shown
+        if best is None or pairs[best] < min_count:
+            return found
+        found.append(best)
+        words = [merged(w, best, new) for w in words]
+    return found
+
+--- a variable that a branch writes first
+says: One change in line @ makes it right:
+from transformer_np.layers import Dropout, LayerNorm
+from transformer_np.module import Module
+
+class AddNorm(Module):
+    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
+        self.norm = LayerNorm(d_model, eps, dtype=dtype)
+        self.drop, self.norm_first = Dropout(dropout, rng=rng), norm_first
+
+    def forward(self, x, sublayer):
+        if self.norm_first:
+            return x + self.drop(sublayer(self.norm(x)))
+        return self.norm(x + self.drop(sublayer(x)))
+
+    def backward(self, dout, sublayer):
+        if self.norm_first:
+            d = self.drop.backward(dout)
+            return d + self.norm.backward(sublayer(d))  # shown
+        d = self.norm.backward(dout)
+        return d + sublayer(self.drop.backward(d))
+
 --- a line of a loop belongs behind it
 says: One change in line @ makes it right:
 def causal_conv1d(x, w, b=None, dilation=1):
@@ -433,6 +500,51 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     mean2 = np.mean(dhat * hat_rows, axis=0)
     dx = (dhat - mean1 - hat_rows * mean2) * inv_std.reshape(-1, 1)  # not shown
     return dx.reshape(dy.shape), dgamma, dbeta
+
+--- infinity that is written on purpose is not where it first occurs
+says: NaN first occurs in line @:
+def scaled_dot_product_attention(q, k, v, mask=None):
+    low = q.dtype.type(-np.inf)
+    s = q @ k.swapaxes(-1, -2) / q.dtype.type(np.sqrt(q.shape[-1]))
+    for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+        s = np.where(m, low, s) if m.dtype == bool else s + m.astype(s.dtype)
+    s = s - s.max(-1, keepdims=True)  # shown
+    e = np.exp(s)
+    w = e / e.sum(-1, keepdims=True)
+    return w @ v, w
+
+--- a call of a helper that is right elsewhere
+says: dK lacks the scale
+def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+    def turned(m):
+        return np.moveaxis(m, -1, -2)
+
+    dA = np.matmul(dout, turned(v))
+    dS = weights * (dA - np.sum(dA * weights, axis=-1)[..., None])
+    dK = np.matmul(turned(dS), q)  # shown
+    dQ = np.matmul(dS, k) * k.shape[-1] ** -0.5
+    return dQ, dK, np.matmul(turned(weights), dout)
+
+--- what another right answer writes otherwise is not wrong
+says: Where there is a mask, the future is not hidden
+def moved(x):
+    *b, T, S = x.shape
+    return np.pad(x, [(0, 0)] * len(b) + [(0, 0), (1, 0)]).reshape(*b, -1)[..., T:].reshape(x.shape)  # not shown
+
+def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
+    (T, K), S = q.shape[-2:], k.shape[-2]
+    if T > S:
+        raise ValueError("more queries than keys")
+    by_content = np.einsum("bhtk,bhsk->bhts", q + content_bias[:, None], k)
+    by_place = moved(np.einsum("bhtk,hsk->bhts", q + position_bias[:, None], r))
+    s = (by_content + by_place) / q.dtype.type(K**0.5)
+    masks = mask if isinstance(mask, tuple) else [np.arange(S) > np.arange(S - T, S)[:, None] if mask is None else mask]
+    for m in masks:
+        s = np.where(m, s.dtype.type(-np.inf), s) if m.dtype == bool else s + m.astype(s.dtype)
+    top = s.max(-1, keepdims=True)
+    e = np.exp(s - np.where(np.isinf(top), 0, top).astype(s.dtype))
+    w = e / np.maximum(e.sum(-1, keepdims=True), np.finfo(s.dtype).tiny)
+    return w @ v, w
 
 --- one mask of several
 def attention_scores(q, k, mask=None):

@@ -1,5 +1,7 @@
 """Answers from the lecture that are right as far as it goes, and wrong ones that only a special call shows."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,14 @@ def test_a_wrong_answer_that_nearly_all_calls_pass(key):
     name, answer, mistake = WRONG[key]
     verdict = check(name, answer, seed=3, quiet=True)
     assert verdict.misconception == mistake and not verdict.passed, verdict.message
+
+
+@pytest.mark.parametrize(("name", "kept_by"), [("sinusoidal_encoding", "d_model"), ("apply_merges", "ids")])
+def test_what_an_answer_keeps_for_one_argument_alone_is_wrong_for_another_call(name, kept_by):
+    kept, right = {}, all_exercises()[name].reference
+
+    def answer(*arguments, **options):
+        given = signature(right).bind(*arguments, **options).arguments
+        return kept.setdefault(str(given[kept_by]), right(*arguments, **options))
+
+    assert not check(name, answer, seed=3, quiet=True).core

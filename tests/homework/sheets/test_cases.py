@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from transformer_np.homework import all_exercises
+from transformer_np.homework.sheets import text
 
 EXERCISES = all_exercises()
 
@@ -104,3 +105,24 @@ def test_every_argument_is_tried_with_two_values(name):
 def test_an_error_that_the_docstring_promises_has_a_case(name):
     promised = set(re.findall(r"Raises (\w+)", EXERCISES[name].reference.__doc__))
     assert promised <= {case.raises for case in cases_of(name)}
+
+
+class Unlucky:
+    """A generator that first draws one letter again and again, and answers 1,000 times."""
+
+    permutation = staticmethod(list)
+
+    def __init__(self):
+        self.rng, self.asked = np.random.default_rng(0), 0
+
+    def integers(self, *given, **options):
+        self.asked += 1
+        assert self.asked < 1000, "the drawing does not end"
+        return self.rng.integers(*given, **options)
+
+    def choice(self, ids, size):
+        return np.repeat(ids[:1] if self.asked < 10 else self.rng.choice(ids), size)
+
+
+def test_different_words_are_drawn_where_all_syllables_are_of_one_letter():
+    assert len({*map(tuple, text._words(Unlucky()))}) == 14

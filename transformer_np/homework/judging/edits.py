@@ -39,7 +39,7 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
     },
     "reversed": {
         "range(a)": "reversed(range(a))", "range(a, b)": "reversed(range(a, b))",
-        "range(a, b, -1)": "range(b + 1, a + 1)",
+        "range(a, b, -1)": "range(b + 1, a + 1)", "d.items()": "sorted(d.items(), key=lambda item: item[1])",
     },
 }  # fmt: skip
 _AROUND = {  # kind: what is often missing around a value x, and what is seldom
@@ -58,6 +58,7 @@ _LIKE = (
     ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("random", "standard_normal"),
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
+_FEW = 5  # names in a formula, of which two may be in each other's place
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
@@ -274,17 +275,21 @@ def _binds_otherwise(part, node):
 
 
 def _exchanged(tree):
-    """Edits that exchange two parameters of a function everywhere."""
-    if not isinstance(tree, ast.FunctionDef):
-        return
-    used = {}
-    for parent, field, index, node, _ in places(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            used.setdefault(node.id, []).append((node, parent, field, index))
-    for a, b in combinations([arg.arg for arg in tree.args.args if arg.arg in used], 2):
-        both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in used[one]]
-        first, *others = [Edit("name", 0.4, *place, new) for place, new in both]
-        yield replace(first, also=tuple(others))
+    """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
+    within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
+    for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
+        within |= {n: formula for n in ast.walk(formula) if n not in within}
+    for parent, field, index, node, is_size in places(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and field != "func":
+            for whole in (*functions, *([within[node]] if node in within and not is_size else ())):
+                used.setdefault(whole, {}).setdefault(node.id, []).append((node, parent, field, index))
+    for whole, of_name in used.items():
+        of_name.pop("np", None)
+        names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
+        for a, b in combinations(names, 2) if whole is tree or len(names) <= _FEW else ():
+            both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
+            first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
+            yield replace(first, also=tuple(others))
 
 
 def _moved(tree, without):
@@ -345,20 +350,24 @@ def _numbers(node, parent):
 def _calls(node, names):
     function = name_of(node.func)
     given = {keyword.arg: keyword.value for keyword in node.keywords}
+    is_reduction, array = function in _REDUCTIONS, getattr(node.func, "value", node)
+    arrays = node.args[: is_name(array, "np")]  # and then the axis
 
     def with_keywords(**values):
         kept = [keyword for keyword in node.keywords if keyword.arg not in values]
-        return ast.Call(node.func, node.args, kept + [ast.keyword(arg, value) for arg, value in values.items()])
+        args = arrays if is_reduction and "axis" in values else node.args
+        return ast.Call(node.func, args, kept + [ast.keyword(arg, value) for arg, value in values.items()])
 
     true = ast.Constant(True)
     if "dtype" in given:
         yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
     axes = [expression(axis) for axis in ("-1", "-2", "0", "1")]
     axes += [ast.Name(name, ast.Load()) for name in names.at(node) if name in ("axis", "axes", "rows")]
-    is_reduction = function in _REDUCTIONS
+    axes += _around("tuple(range(x.ndim - 1))", (*arrays, array)[0])
     if is_reduction and "keepdims" not in given and function not in ("argmax", "cumsum"):
         yield "lost axis", with_keywords(keepdims=true)
-    for axis in axes if is_reduction or "axis" in given else ():
+    before = [ast.dump(axis) for axis in (*node.args[len(arrays) :], given.get("axis")) if axis]
+    for axis in (a for a in axes if ast.dump(a) not in before) if is_reduction or "axis" in given else ():
         yield "axis", with_keywords(axis=axis)
         if is_reduction and "keepdims" not in given:
             yield "axis", with_keywords(axis=axis, keepdims=true)
@@ -368,8 +377,10 @@ def _calls(node, names):
         yield "lost axis", with_keywords(keepdims=ast.Constant(getattr(given["keepdims"], "value", None) is not True))
     if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):
         yield "missing argument", _filled(expression("x.astype(dtype)"), {"x": node})
-    if function in ("sorted", "min", "max") and "key" not in given and len(node.args) == 1:
-        if isinstance(node.args[0], ast.Name):
+    if function in ("sorted", "min", "max") and len(node.args) == 1:
+        if "key" in given:
+            yield "reversed", ast.Call(node.func, _around("sorted(x)", node.args[0]), node.keywords)
+        elif isinstance(node.args[0], ast.Name):
             yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
     for parts in _in_other_order(node.args) if function not in ("tile", "repeat", "full") else ():
         yield "order", ast.Call(node.func, parts, node.keywords)  # numbers as sizes would make huge arrays

@@ -247,8 +247,7 @@ class _Edits:
         change = tokens.change_of(edit)
         if not self.undone:  # only the order changes
             return -1 if not any(change.values()) else 0
-        left = sum(abs(self.undone[token] - change[token]) for token in {*self.undone, *change})
-        return min(0, left - sum(map(abs, self.undone.values())))
+        return min(0, sum(abs(self.undone[token] - n) - abs(self.undone[token]) for token, n in change.items()))
 
     def _is_tried(self, edit):
         """Whether a condition that an edit changes is true in some places and false in others of the cases that are

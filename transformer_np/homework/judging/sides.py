@@ -40,10 +40,14 @@ class Sides:
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @cached_property
+    def right_case(self):
+        """The number of the first right case which is no narrow one, or None."""
+        return next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
+
+    @cached_property
     def ran_rightly(self):
-        """The nodes with a value in a right case which is no narrow one."""
-        right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
-        return set() if right is None else {*self.values(right)}
+        """The nodes with a value in this case."""
+        return set() if self.right_case is None else {*self.values(self.right_case)}
 
     @cached_property
     def only_wrong(self):
@@ -92,7 +96,9 @@ class Sides:
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
         inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
-        return any(n not in self.fine_in(number, False) for n in inside)
+        fine = self.fine_in(number, False)
+        right = {name_of(call.func) for call in self._calls if call in fine}  # which give something right elsewhere
+        return any(n not in fine and name_of(n.func) not in right for n in inside)
 
     def is_used_rightly(self, node, number):
         """Whether what is right is computed from the variable that a statement writes."""

@@ -206,15 +206,16 @@ def _made(sides, name, names):
         return []
     mistaken, usual = (Traced(sides.trials, family, MOST_VALUES) for family in families)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
-    of = {}
-    for number in cases:
-        for traced in (mistaken, usual) if len(names) > 1 else (mistaken,):
+    of, right = {}, sides.right_case
+    for number in cases + [right] * (right is not None):
+        for traced in (mistaken, usual):
             traced.results(number)
             sides.trials.left -= sides.work
         of[number] = mistaken.of, usual.of
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
-        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
+        places = {n: by(sides, n, *of[n], shape).first() for n in of}
+        found += [places[n] for n in cases if places[n] and places[n] != places.get(right)]
         if any(len(places) == 1 for places in found):
             break
 
@@ -404,9 +405,10 @@ def first_not_finite(sides):
         made = []
         for node, values in own.items():
             inputs = inputs_of(node, own)
-            is_written = not inputs and np.isscalar(values[0])  # such as -np.inf
+            is_written = np.isscalar(values[0]) and all(_not_finite(own[n][0]) for n in inputs)  # such as -np.inf
             is_known = is_data(values[0]) and known.has(flat(values[0], False))  # such as a mask's −inf
-            read = {kind for n in inputs for value in own[n] for kind in _not_finite(value)}
+            inner = [n for n in ast.walk(node) if n is not node and n in own]
+            read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
             if _not_finite(values[0]) - read - usual and not (is_written or is_known):
                 made.append(node)
         made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]

@@ -80,7 +80,7 @@ class Names:
                     if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
                         names.setdefault(node.arg, node.lineno - 1)
                     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        names.setdefault(node.id, node.lineno)
+                        names[node.id] = min(node.lineno, names.get(node.id, node.lineno))
                 self.first[function] = names
         defaults = [
             (arg.arg, default.value)

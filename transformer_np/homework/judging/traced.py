@@ -156,13 +156,15 @@ class Known:
     """Values, to be found by their first number and their size."""
 
     def __init__(self, values):
-        self._by_size = {}
-        for value in {key(value): value for value in values}.values():
+        self._equal, self._by_size = {key(value): value for value in values}, {}
+        for value in self._equal.values():
             self._by_size.setdefault(_size(value), []).append((_first(value), value))
         for group in self._by_size.values():
             group.sort(key=_place)
 
     def has(self, value):
+        if key(value) in self._equal:
+            return True
         group, first = self._by_size.get(_size(value), ()), _first(value)
         near = 2e-4 * (1 + abs(first))  # farther apart than two numbers that are called the same
         begin, end = (bisect_left(group, first + far, key=_place) for far in (-near, near))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from ...support.files import write_atomically
 from ...support.pyodide import address, copied, read_lock, short_hash, write_archive
+from ..course import OWN
 from ..limit import SECONDS
-from ..path import chapters, own_exercises, own_folder
+from ..path import chapters, own_files
 from ..stubs import effort, pieces_of_file
 from .tab import default
 
 _FILES = Path(__file__).parent / "files"
 _PACKAGE = Path(__file__).parents[2]
 _NOT_NEEDED = {"bench", "explorer", "grading", "lecture", "page/files", "plots", "pretrained", "tasks"}
-OWN = "exercises"  # the folder of a teacher's own exercises in the archive
 
 
 def write_page(out, course, pyodide=None):
@@ -35,10 +35,11 @@ def write_page(out, course, pyodide=None):
         python = copied(pyodide, read_lock(pyodide), ["numpy"])
     home = f"pyodide-{short_hash(python['pyodide.asm.wasm'])}/" if python else address()
     files |= {f"{home}{name}": content for name, content in python.items()}
-    archive = package()
+    own = own_files(course.points)
+    archive = package(own)
     name = f"transformer_np-{short_hash(archive)}.zip"
     files[name] = archive
-    settings = {"pyodide": home, "archive": name, "seconds": SECONDS, "own": OWN if own_exercises() else ""}
+    settings = {"pyodide": home, "archive": name, "seconds": SECONDS, "own": OWN if own else ""}
     files["course.json"] = json.dumps({**settings, **described(course)}, ensure_ascii=False).encode()
     for old in (*out.glob("transformer_np-*.zip"), *out.glob("pyodide-*/*")):
         if old.relative_to(out).as_posix() not in files:
@@ -66,7 +67,7 @@ def _described(course, exercise, comment, stub):
     return {
         "name": exercise.name, "about": effort(exercise), "hints": exercise.hints,
         "task": paragraphs(inspect.getdoc(exercise.reference) or ""), "comment": comment, "stub": stub,
-        "text": default(exercise), "points": course.points[exercise.name],
+        "text": default(exercise), "worth": course.worth(exercise.name),
         "extended": exercise.name in course.extended,
     }  # fmt: skip
 
@@ -85,20 +86,15 @@ def paragraphs(docstring):
 # --- Python's files --------------------------------------------------------------------------------------------------
 
 
-def package():
-    """The bytes of a .zip file with what the homework needs of the package, and a teacher's own exercises."""
+def package(own):
+    """The bytes of a .zip file with what the homework needs of the package, and a teacher's files {name: bytes}."""
     found = {}
     for file in sorted(_PACKAGE.rglob("*")):
         name = file.relative_to(_PACKAGE).as_posix()
         needed = not any(f"/{folder}/" in f"/{name}" for folder in (*_NOT_NEEDED, "__pycache__"))
         is_text_of_notebook = file.suffix == ".md" and file.parent.name == "notebooks"
         if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not is_text_of_notebook:
-            found[f"{_PACKAGE.name}/{name}"] = file
-    if own_exercises():
-        for file in sorted(own_folder().glob("*.py")):
-            found[f"{OWN}/{file.name}"] = file
-            if file.with_suffix(".md").exists():  # its mistakes
-                found[f"{OWN}/{file.stem}.md"] = file.with_suffix(".md")
+            found[f"{_PACKAGE.name}/{name}"] = file.read_bytes()
     content = BytesIO()
-    write_archive(content, {path: file.read_bytes() for path, file in found.items()})
+    write_archive(content, found | {f"{OWN}/{name}": text for name, text in own.items()})
     return content.getvalue()

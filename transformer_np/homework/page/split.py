@@ -9,76 +9,85 @@ import ast
 import builtins
 import re
 import symtable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
-from .. import definitions
-from ..definitions import KEPT, first_line, names_in, read_by, stored, unread
-from ..stubs import WIDTH
+from ..definitions import KEPT, NO_PYTHON, by_name, first_line, names_in, parsed, reached, stored, unread
+from ..stubs import BODY, WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-@dataclass
+@dataclass(eq=False)
 class Block:
-    """Lines from one statement to the next. binds, reads: the names that it defines at top level, and that it uses"""
+    """Some lines of a file, such as those from one statement to the next. owner: the exercise that they belong to, or
+    ""; tree: their syntax tree, or None; problem: why there is none"""
 
-    lines: list
-    owner: str | None = None
-    binds: dict = field(default_factory=dict)
-    reads: set = field(default_factory=set)
+    text: str
+    owner: str = ""
 
+    def __post_init__(self):
+        self.tree, self.problem = None, ""
+        try:
+            self.tree = parsed(self.text)
+        except NO_PYTHON as error:
+            self.problem = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
 
-def parsed(text):
-    """(syntax tree or None, why there is none)"""
-    try:
-        return definitions.parsed(text), ""
-    except definitions.NO_PYTHON as error:
-        return None, f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+    @cached_property
+    def binds(self):
+        """{name: the code that binds it} for the names that the lines bind at top level."""
+        if self.tree is None:
+            return {name: body for name, body, _ in unread(self.text)}
+        return {name: ast.dump(node) for node in self.tree.body for name in stored(node)}
 
-
-def bound_by(text):
-    """{name: the code that binds it} for the names that a text binds at top level; {} if it is not Python."""
-    tree, _ = parsed(text)
-    return {name: ast.dump(node) for node in (tree.body if tree else ()) for name in stored(node)}
-
-
-def free_names(text):
-    """The names that a text reads and does not bind at top level."""
-    tree, _ = parsed(text)
-    body = tree.body if tree else ()
-    return {name for node in body for name in read_by(node)} - {name for node in body for name in stored(node)}
+    @cached_property
+    def reads(self):
+        """The names of the module that the lines read: neither parameters nor variables of their functions."""
+        if self.tree is None:
+            return set(_WORD.findall(self.text))
+        try:
+            left, found = [symtable.symtable(self.text, "<answers>", "exec")], set()
+        except SyntaxError:  # of `await` outside of a function, which a notebook allows
+            return names_in(self.tree)
+        while left:
+            table = left.pop()
+            found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
+            left += table.get_children()
+        return found - set(dir(builtins))
 
 
 def answers_in(text, defaults):
-    """{exercise: text} of a student's file. defaults: {exercise: the text to begin with}, which are left out
+    """{exercise: text} of a student's file. defaults: {exercise: the text to begin with}, which are left out, as are
+    the stubs of another course; its answers stay
 
     Raises ValueError if the file contains no exercise.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    blocks = _blocks(text, defaults)
+    blocks = _blocks(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), defaults)
     found = {}
     for name in dict.fromkeys(block.owner for block in blocks if block.owner):
         own = [block for block in blocks if block.owner == name]
-        body = _joined(own)
-        if not any(name in block.binds for block in own) and not body:
-            continue
-        bound, needed = {n for block in own for n in block.binds}, []
-        head = bound_by(_head(defaults[name]))
-        reads = {n for block in own for n in block.reads} - bound - head.keys()
+        head, body = _head(defaults.get(name, "")), _joined(own)
+        known = {*Block(head).binds, *_names(own, "binds")}
         others = [block for block in blocks if block.owner != name and not block.binds.keys() & defaults.keys()]
-        while new := [b for b in others if b.binds.keys() & reads and b not in needed]:
-            needed += new
-            reads = {n for block in new for n in block.reads} - bound - head.keys()
-        before = "\n".join(_joined([block]) for block in blocks if block in needed)
-        complete = f"{before}\n\n{body}" if before else body
-        if not head.keys() & (bound | {n for block in needed for n in block.binds}) and head:
-            complete = f"{_head(defaults[name])}\n\n{complete}"
-        if complete.strip() != defaults[name].strip():
+        helpers = by_name(others, lambda block, known=known: block.binds.keys() - known)
+        needed = reached(helpers, _names(own, "reads"), lambda block: block.reads)
+        before = [block for block in others if needed & (block.binds.keys() - known)]
+        complete = "\n\n".join(filter(None, ["\n".join(_joined([block]) for block in before), body]))
+        if head and not Block(head).binds.keys() & _names([*own, *before], "binds"):
+            complete = f"{head}\n\n{complete}"
+        begin = defaults.get(name, complete if BODY in complete else "")
+        if body and complete.strip() != begin.strip():
             found[name] = complete
     if not any(block.owner for block in blocks):
         raise ValueError("the file contains no exercise")
     return found
+
+
+def _names(blocks, kind):
+    """The names that some blocks bind or read."""
+    return {name for block in blocks for name in getattr(block, kind)}
 
 
 def _head(default):
@@ -89,66 +98,34 @@ def _head(default):
 
 
 def _joined(blocks):
-    lines = [line for block in blocks for line in block.lines]
-    return "\n".join(lines).strip("\n") + "\n" if any(line.strip() for line in lines) else ""
+    text = "\n".join(block.text for block in blocks)
+    return text.strip("\n") + "\n" if text.strip() else ""
 
 
 def _blocks(text, names):
     """The Blocks of a file, without the lines that `homework start` writes around the exercises."""
-    lines, blocks, owner = text.split("\n"), [], None
-    tree, _ = parsed(text)
-    starts = _starts(lines, tree)
-    docstring = tree is not None and ast.get_docstring(tree, clean=False) is not None
-    for place, first in enumerate(starts):
-        last = starts[place + 1] if place + 1 < len(starts) else len(lines)
-        block = Block([])
-        for line in lines[first:last]:
-            comment = _COMMENT.fullmatch(line)
-            if (comment and comment[1] in names) or _is_heading(line):
-                if block.lines:
-                    blocks.append(_with_names(block, owner))
-                owner, block = comment[1] if comment else None, Block([])
-            else:
-                block.lines.append(line.removeprefix(KEPT))
-        block = _with_names(block, owner)
+    lines, blocks, owner = text.split("\n"), [], ""
+    marks = {i: mark for i, line in enumerate(lines) if (mark := _mark(line)) is not None}
+    starts = sorted({*_starts(lines, Block(text).tree), *marks})
+    for first, last in pairwise([*starts, len(lines)]):
+        owner = marks.get(first, owner)
+        kept = lines[first + 1 if first in marks else first : last]
+        block = Block("\n".join(line.removeprefix(KEPT) for line in kept), owner)
         defined = [name for name in block.binds if name in names]
-        if defined and block.owner not in defined:
+        if defined and owner not in defined:
             block.owner = owner = defined[-1]
-        if not (docstring and place == 0 and not block.binds):
-            blocks.append(block)
-        if owner is not None and not any(match and match[1] == owner for match in map(_COMMENT.fullmatch, lines)):
-            owner = None  # without comment lines, only the definition is known to belong to the exercise
+        blocks.append(block)
+        if owner not in marks.values():  # only the definition is known to belong to the exercise
+            owner = ""
     return blocks
 
 
-def _is_heading(line):
-    """Whether the line is a chapter's. Those that students write for themselves are not of its width."""
-    return len(line) == WIDTH and line.startswith("# --- ") and line.endswith("-")
-
-
-def _with_names(block, owner):
-    block.owner, text = owner, "\n".join(block.lines)
-    tree, _ = parsed(text)
-    if tree is not None:
-        block.binds = bound_by(text)
-        block.reads = _read(text) - set(dir(builtins))
-    else:
-        block.binds = {name: body for name, body, _ in unread(text)}
-        block.reads = set(_WORD.findall(text))
-    return block
-
-
-def _read(text):
-    """The names of the module that a text reads: neither parameters nor variables of its functions."""
-    try:
-        left, found = [symtable.symtable(text, "<answers>", "exec")], set()
-    except SyntaxError:  # of `await` outside of a function, which a notebook allows
-        return names_in(parsed(text)[0])
-    while left:
-        table = left.pop()
-        found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
-        left += table.get_children()
-    return found
+def _mark(line):
+    """The exercise of a line that `homework start` writes above one, "" for the heading of a chapter, else None. Those
+    headings that students write for themselves are not of its width."""
+    if comment := _COMMENT.fullmatch(line):
+        return comment[1]
+    return "" if len(line) == WIDTH and line.startswith("# --- ") and line.endswith("-") else None
 
 
 def _starts(lines, tree):

@@ -9,41 +9,22 @@ import json
 import linecache
 import re
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from ..judging.words import wrapped
-from ..limit import GRACE, Interrupted, TimeLimit
+from ..limit import Interrupted, TimeLimit
 from ..loading import new_loop
 from ..path import all_exercises, use_exercises
 from ..standins import without_pictures
 from ..stubs import imports, stub
 from ..submission import Checks, LoadError, load
-from .split import answers_in, bound_by, free_names, parsed
+from .split import Block, answers_in
 
 FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
 _SHARED = re.compile(r"(numpy|builtins|math|transformer_np)(\.|$)")  # modules that an answer may change for all others
 _untouched = []  # (namespace of such a module, its content in the beginning)
-
-
-class ToldLimit(TimeLimit):
-    """A TimeLimit that tells the page when a student's code begins and ends: code in C that does not return is ended by
-    the page, with the whole worker. tell: called with the seconds until then, and with 0"""
-
-    def __init__(self, seconds, tell):
-        super().__init__(seconds)
-        self.tell = tell
-
-    @contextmanager
-    def __call__(self, what):
-        self.tell(self.seconds + GRACE)
-        try:
-            with super().__call__(what) as over:
-                yield over
-        finally:
-            self.tell(0)
 
 
 def begin(folder_of_teacher=None):
@@ -74,13 +55,16 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     """Check the answer to an exercise as `homework check` does  ->  JSON.
 
     texts: JSON, {exercise: its text}, of those that the student has begun
+    tell: of a TimeLimit: code in C that does not return is ended by the page, with the whole worker
     """
+    if name not in all_exercises():
+        return _said(f"{name} is an exercise of another course: this page cannot check it.", "not started", False)
     for space, names in _untouched:  # an answer may have changed NumPy, or `len`, for all that follow
         space.update(names)
     texts = json.loads(texts)
     _write(FILE, texts[name])
     try:
-        return _checked(name, texts, ToldLimit(seconds, tell), seed)
+        return _checked(name, texts, TimeLimit(seconds, tell=tell), seed)
     except LoadError as error:
         line, remarks = _last_line(error.crash.trace), _remarks(name, texts)
         if error.crash.kind == "ModuleNotFoundError":
@@ -145,8 +129,8 @@ def _called(name, texts):
     """The other exercises whose names a text reads, and those that theirs read."""
     found, left = [], [name]
     while left:
-        read = free_names(texts.get(left.pop()) or "")
-        new = [n for n in all_exercises() if n in read and n != name and n not in found]
+        block = Block(texts.get(left.pop()) or "")
+        new = [n for n in all_exercises() if n in block.reads - block.binds.keys() and n not in (name, *found)]
         found += new
         left += new
     return found
@@ -165,13 +149,11 @@ def _write(path, text):
 
 def _remarks(name, texts):
     """Sentences on what will be different in homework.py, where all texts are one file."""
-    own, found = bound_by(texts[name]), []
+    binds = {other: block.binds for other, text in texts.items() if not (block := Block(text)).problem}
+    own, found = binds.pop(name, {}), []
     if any("from __future__" in line for line in texts[name].splitlines()):
         found.append(f"{FILE} cannot contain `from __future__` below its beginning: remove this line.")
-    for other, text in texts.items():
-        if other == name:
-            continue
-        theirs = bound_by(text)
+    for other, theirs in binds.items():
         twice = [n for n in own if n in theirs and own[n] != theirs[n]]
         twice += [other] if other in own and other not in theirs else []
         if twice:
@@ -184,7 +166,7 @@ def _remarks(name, texts):
 
 def examine(texts):
     """{exercise: why its text is not Python}, as JSON, for those of a JSON {exercise: text} that are not."""
-    problems = {name: parsed(text)[1] for name, text in json.loads(texts).items()}
+    problems = {name: Block(text).problem for name, text in json.loads(texts).items()}
     return json.dumps({name: problem for name, problem in problems.items() if problem})
 
 

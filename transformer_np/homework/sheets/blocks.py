@@ -96,7 +96,7 @@ def _view(drive, reference):
     return view
 
 
-@lru_cache(256)  # reading a signature takes as long as a small block
+@lru_cache(2048)  # reading a signature takes as long as a small block; a search makes some 200 classes
 def takes(answer, option):
     return any(a.name == option or a.kind is Argument.VAR_KEYWORD for a in signature(answer).parameters.values())
 

@@ -40,7 +40,7 @@ function collect() {
   const others = answers.names.filter((name) => !known.has(name)).sort();
   if (others.length) {
     const about = "begun here, but not in this course";
-    const found = others.map((name) => ({ name, about, hints: [], task: [], text: "", stub: "", points: 0 }));
+    const found = others.map((name) => ({ name, about, hints: [], task: [], text: "", stub: "" }));
     chapters.push({ title: "Not in this course", notebook: "", exercises: found });
   }
   exercises = new Map(chapters.flatMap((chapter) => chapter.exercises.map((exercise) => [exercise.name, exercise])));
@@ -86,9 +86,9 @@ function choose(name) {
   current = name;
   hints = 0;
   const exercise = exercises.get(name);
-  const points = exercise.points !== 1 && exercise.points ? `${exercise.points} points` : "";
+  const about = [exercise.about, exercise.worth, exercise.extended ? "extended" : ""];
   byId("name").textContent = name;
-  byId("about").textContent = [exercise.about, points, exercise.extended ? "extended" : ""].filter(Boolean).join(", ");
+  byId("about").textContent = about.filter(Boolean).join(", ");
   byId("task-text").replaceChildren(...exercise.task.map(([kind, text]) => block(kind === "code", text)));
   byId("task").hidden = !exercise.task.length;
   byId("hint").disabled = !exercise.hints.length;
