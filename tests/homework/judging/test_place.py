@@ -525,27 +525,6 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     dQ = np.matmul(dS, k) * k.shape[-1] ** -0.5
     return dQ, dK, np.matmul(turned(weights), dout)
 
---- what another right answer writes otherwise is not wrong
-says: Where there is a mask, the future is not hidden
-def moved(x):
-    *b, T, S = x.shape
-    return np.pad(x, [(0, 0)] * len(b) + [(0, 0), (1, 0)]).reshape(*b, -1)[..., T:].reshape(x.shape)  # not shown
-
-def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-    (T, K), S = q.shape[-2:], k.shape[-2]
-    if T > S:
-        raise ValueError("more queries than keys")
-    by_content = np.einsum("bhtk,bhsk->bhts", q + content_bias[:, None], k)
-    by_place = moved(np.einsum("bhtk,hsk->bhts", q + position_bias[:, None], r))
-    s = (by_content + by_place) / q.dtype.type(K**0.5)
-    masks = mask if isinstance(mask, tuple) else [np.arange(S) > np.arange(S - T, S)[:, None] if mask is None else mask]
-    for m in masks:
-        s = np.where(m, s.dtype.type(-np.inf), s) if m.dtype == bool else s + m.astype(s.dtype)
-    top = s.max(-1, keepdims=True)
-    e = np.exp(s - np.where(np.isinf(top), 0, top).astype(s.dtype))
-    w = e / np.maximum(e.sum(-1, keepdims=True), np.finfo(s.dtype).tiny)
-    return w @ v, w
-
 --- one mask of several
 def attention_scores(q, k, mask=None):
     scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)  # not shown

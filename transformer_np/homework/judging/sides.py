@@ -40,14 +40,10 @@ class Sides:
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @cached_property
-    def right_case(self):
-        """The number of the first right case which is no narrow one, or None."""
-        return next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
-
-    @cached_property
     def ran_rightly(self):
-        """The nodes with a value in this case."""
-        return set() if self.right_case is None else {*self.values(self.right_case)}
+        """The nodes with a value in a right case which is no narrow one."""
+        right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
+        return set() if right is None else {*self.values(right)}
 
     @cached_property
     def only_wrong(self):
@@ -61,11 +57,6 @@ class Sides:
         answer = next(iter(self.family.trees.values()))
         methods = [method for method in getattr(answer, "body", ()) if isinstance(method, ast.FunctionDef)]
         return any(method.name in self.trials.exercise.given and node in ast.walk(method) for method in methods)
-
-    def whole_condition(self, node):
-        """Of a part of a condition, the whole condition."""
-        tests = (n.test for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp))
-        return next((test for test in tests if node in ast.walk(test) and _is_truth(node, test)), node)
 
     def asked_around(self, node):
         """The names in the conditions under which a node runs."""
@@ -222,12 +213,6 @@ class Sides:
 def _nonzero(value):
     """The numbers of an array but its zeros, in their order."""
     return value[value != 0] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else None
-
-
-def _is_truth(node, test):
-    """Whether a node is a condition, or one of those that `and`, `or` and `not` join to one."""
-    parts = getattr(test, "values", None) or [getattr(test, "operand", None)]
-    return node is not test and any(part is node or (part is not None and _is_truth(node, part)) for part in parts)
 
 
 def inputs_of(place, own):
