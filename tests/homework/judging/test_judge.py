@@ -622,6 +622,23 @@ def test_an_answer_that_autoreload_has_renewed_has_its_line(tmp_path):
     assert "One change in line 5 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message
 
 
+@pytest.mark.parametrize("of_class", [False, True])
+def test_an_answer_whose_file_has_changed_since_is_told_so(tmp_path, of_class):
+    """In a notebook, a module that is imported again is not loaded again."""
+    file, names = tmp_path / "own.py", {}
+    code = "import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)\n"
+    if of_class:
+        code = "import numpy as np\n\n\nclass Relu:\n    def __init__(self):\n        pass\n\n    "
+        code += "@staticmethod\n    def __call__(x):\n        return np.maximum(x, 0)\n"
+    file.write_text(code, encoding="utf-8")
+    exec(compile(code, str(file), "exec"), names)
+    answer = names["Relu"]() if of_class else names["relu"]
+    file.write_text(f"x = 1\n{code}", encoding="utf-8")
+    assert check("relu", answer, quiet=True).message == "relu: right."
+    file.write_text(code.replace("0", "1"), encoding="utf-8")
+    assert "own.py has changed since it was loaded" in check("relu", answer, quiet=True).message
+
+
 def test_a_picture_in_an_answer_is_shown_once(monkeypatch):
     shown = []
     plt = pytest.importorskip("matplotlib.pyplot")
