@@ -13,6 +13,12 @@ from transformer_np.homework.judging.trials import Trials
 # --- an edit makes it right -------------------------------------------------------------------------------------------
 
 EDITS = wrong_answers("""
+--- an assertion that does not hold
+says: right without this line. One change in line @ makes it right:
+def linear(x, w, b=None):
+    assert x.shape[-1] == w.shape[1], (x.shape, w.shape)  # shown
+    return x @ w if b is None else x @ w + b
+
 --- two changes in one line
 says: Two changes in line @ make it right:
 def layer_norm(x, gamma, beta, eps=1e-5):

@@ -717,6 +717,42 @@ def text_windows(ids, block_size, batch_size, rng):
     start = rng.integers(0, len(ids) - 10**9, size=batch_size)
     return ids[start], ids[start]
 
+--- a package that is not there
+says: No module named 'not_installed'. File
+says: NumPy alone
+not: line makes
+not: arrays of this case
+def gelu(x, approximate="tanh"):
+    from not_installed.special import erf
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+
+--- an argument that is left out is None, whatever its size is in this case
+says: In this case S is None.
+not: sizes in this case
+def causal_mask(T, S=None):
+    return ~np.tri(T, S, S - T, bool)
+
+--- None of a helper, beside an argument that is None too
+says: without `return`?
+not: mask is None
+def softmax_of(scores):
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    e / e.sum(-1, keepdims=True)
+
+def scaled_dot_product_attention(q, k, v, mask=None):
+    weights = softmax_of(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
+    return weights @ v, weights
+
+--- a parameter with the name of a function
+says: has a parameter or a variable the same name?
+def mask(n):
+    return np.where(np.tri(n, dtype=bool), 0, -np.inf)
+
+def attention_scores(q, k, mask=None):
+    return q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask(q.shape[-2])
+
 --- an axis of length 0 is told
 says: one number of a mask for all keys
 says: An array here has an axis of length 0

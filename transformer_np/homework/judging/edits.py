@@ -59,6 +59,7 @@ _LIKE = (
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
+_NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
@@ -293,7 +294,7 @@ def _moved(tree, without):
         for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
             for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, ast.FunctionDef | ast.Return) or counts(one) for one in (line, below)):
+                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
                     other = Edit("order of lines", 1, below, parent, field, i + 1, line)
                     yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
             for i, loop in enumerate(lines if isinstance(lines, list) else ()):
@@ -401,7 +402,7 @@ def _names(node, parent, field, names):
             yield "extra part", node.func.value
     if isinstance(node, ast.Subscript) and is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
         yield "missing index", node.value
-    if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Break):
+    if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Assert | ast.Break):
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             yield "extra line", ast.Pass()
 

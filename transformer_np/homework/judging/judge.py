@@ -98,6 +98,10 @@ def _explained(trials, found, pointed):
 
 
 def _unexplained(found):
+    first = next(finding for finding in found if finding.wrong != [])
+    if first.tried.crash:
+        described = first.description()
+        return Explanation([*filter(None, [described.name])], [described.text], [])
     return Explanation([], [smallest_call(found)], [])
 
 
