@@ -1,10 +1,12 @@
 """The judging of answers to an exercise of our own: outcomes, mistakes together, crashes, what must not be named."""
 
 import builtins
+import logging
 import math
 import sys
 from dataclasses import replace
 from inspect import Parameter, signature
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -637,6 +639,21 @@ def test_an_answer_whose_file_has_changed_since_is_told_so(tmp_path, of_class):
     assert check("relu", answer, quiet=True).message == "relu: right."
     file.write_text(code.replace("0", "1"), encoding="utf-8")
     assert "own.py has changed since it was loaded" in check("relu", answer, quiet=True).message
+
+
+def test_what_an_answer_logs_is_shown_once():
+    """A handler keeps the stream that it was made with, so that nothing is redirected."""
+    shown, logger = StringIO(), logging.getLogger("of a student")
+    logger.addHandler(logging.StreamHandler(shown))
+
+    def relu(x):
+        logger.error("relu of %s", x.shape)
+        return np.maximum(x, 1)
+
+    before = logging.root.manager.disable
+    assert not check("relu", relu, quiet=True).passed
+    assert shown.getvalue().count("\n") == 1
+    assert logging.root.manager.disable == before
 
 
 def test_a_picture_in_an_answer_is_shown_once(monkeypatch):

@@ -63,6 +63,7 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
         lines = "".join(traceback.format_exception_only(error)[:-1])
         text = error.msg
+        text += ": save the file as UTF-8" if "'utf-8' codec can't decode" in text else ""
     advice = ""
     if isinstance(error, TypeError) and not frames and exercise is not None:
         advice = _parameters_that_do_not_fit(exercise, answer)
