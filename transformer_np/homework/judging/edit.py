@@ -9,6 +9,7 @@ from .family import family_with
 from .words import WIDTH
 
 MOVES = ("order of lines", "indentation")  # of whole lines
+ORDER = "order of parameters"
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ KINDS = {
     "missing argument": "An argument is missing in this call.",
     "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
+    ORDER: "The parameters are in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
     "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
     "missing condition": "This line must not run every time.",
@@ -169,6 +171,10 @@ def about(edit):
     if edit.kind == "name" and isinstance(edit.node, ast.Assign):
         return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
     around = next((text for function, text in _AROUND.items() if new.startswith(function)), "a function")
+    if edit.kind == ORDER:
+        order = {i: arg.arg for i, arg in enumerate(edit.parent.args)}
+        order |= {part.index: part.new.arg for part in (edit, *edit.also)}
+        return f"The parameters are in the wrong order: the exercise has ({', '.join(order.values())})."
     is_short = len(code) <= WIDTH // 2
     special = _special(edit, code, new) if is_short else ""
     return special or of_kind(edit.kind, f"`{code}`" if is_short else "this", around)

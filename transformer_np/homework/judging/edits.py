@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
 
-from .edit import Edit
+from .edit import ORDER, Edit
 from .syntax import Names, counts, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
@@ -63,8 +63,9 @@ _NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
-def edits_of(tree, without=()):
-    """The Edits of a function or class; without: the names of methods that stay as they are"""
+def edits_of(tree, without=(), parameters=()):
+    """The Edits of a function or class; without: the names of methods that stay as they are; parameters: the names of
+    those of a right answer, in their order"""
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
@@ -83,6 +84,7 @@ def edits_of(tree, without=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
+    yield from _reordered(tree, parameters)
     yield from _exchanged(tree)
     yield from _moved(tree, without)
 
@@ -272,6 +274,17 @@ def _rebracketed(node):
 def _binds_otherwise(part, node):
     kinds = [_PRECEDENCE.get(type(getattr(n, "op", None))) for n in (part, node)]
     return isinstance(part, ast.BinOp) and None not in kinds and kinds[0] != kinds[1]
+
+
+def _reordered(tree, wanted):
+    """The Edit that gives a function its parameters in the order of others with the same names."""
+    args = tree.args.args if isinstance(tree, ast.FunctionDef) else []
+    names = [arg.arg for arg in args]
+    right = [name for name in wanted if name in names]
+    if len(right) == len(names) and right != names:
+        moved = [i for i, name in enumerate(names) if name != right[i]]
+        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, ast.arg(right[i])) for i in moved]
+        yield replace(first, also=tuple(others))
 
 
 def _exchanged(tree):

@@ -12,11 +12,12 @@ from textwrap import indent
 
 import numpy as np
 
+from ..exercise import call
 from ..guard import guarded, unheard
-from .attempt import attempt, work_of
+from .attempt import argument_names, attempt, work_of
 from .compare import close
 from .cover import Cells, Cover, unwarned
-from .edit import MOVES, Tokens, about, parameters, undone_by
+from .edit import MOVES, ORDER, Tokens, about, parameters, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, OF_A_STEP, Family, family_with, without_huge_arrays
 from .finding import Finding
@@ -235,9 +236,12 @@ class _Edits:
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
-            return line not in lines, self._distance(edit, tokens), edit.group + level
+            return edit.kind != ORDER, line not in lines, self._distance(edit, tokens), edit.group + level
 
-        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
+        given, first = self.trials.exercise.given, next(iter(self.family.trees.values()))
+        names = argument_names(self.trials.exercise) if self.trials.exercise.drive is call else ()
+        trees = [(tree, names if tree is first else ()) for tree in self.family.trees.values()]
+        edits = [edit for tree, parameters in trees for edit in edits_of(tree, given, parameters)]
         return sorted(edits, key=unlikeliness)
 
     def _distance(self, edit, tokens):
