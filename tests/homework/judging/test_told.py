@@ -728,6 +728,13 @@ def gelu(x, approximate="tanh"):
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
 
+--- an axis that is missing in the middle
+says: without axis 1
+says: np.expand_dims(x, 1)
+def negative_sampling_loss(center, context, negatives):
+    p_context, p_negatives = (1 / (1 + np.exp(-(center * x).sum(-1))) for x in (context, negatives))
+    return -np.mean(np.log(p_context) + np.log(1 - p_negatives).sum(-1)), p_context, p_negatives
+
 --- an argument that is left out is None, whatever its size is in this case
 says: In this case S is None.
 not: sizes in this case

@@ -35,7 +35,7 @@ def about_crash(crash, case, inputs):
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
-            advice, name = _without_last_axis(crash.text), "missing last axis"
+            advice, name = _without_axis(crash.text), "missing axis"
         is_empty = re.search(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)", crash.text)  # a shape
         if not advice and is_empty and all(np.size(value) for value in inputs.values()):
             advice, name = ["An array here has an axis of length 0."], "a slice behind the end"
@@ -172,8 +172,8 @@ def _transposed(crash, inputs):
     return []
 
 
-def _without_last_axis(text):
-    """[a sentence on two shapes of NumPy's message of which one lacks the last axis of the other]"""
+def _without_axis(text):
+    """[a sentence on two shapes of NumPy's message of which one lacks an axis of the other, but for the first]"""
     shapes = [tuple(map(int, re.findall(r"\d+", s))) for s in re.findall(r"\((\d+(?:,\d*)*)\)", text)]
     for short, long in permutations(shapes, 2) if "broadcast" in text else ():
         if short and short == long[:-1]:
@@ -181,6 +181,12 @@ def _without_last_axis(text):
                 f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. If a sum or a mean "
                 "has lost the axis, keepdims=True keeps it; x[..., None] adds one at the end."
             ]
+        for axis in range(1, len(long) - 1):
+            if short == (*long[:axis], *long[axis + 1 :]):
+                return [
+                    f"{short} is {long} without axis {axis}, but NumPy aligns shapes from the right: "
+                    f"np.expand_dims(x, {axis}) adds an axis of length 1 there."
+                ]
     return []
 
 
