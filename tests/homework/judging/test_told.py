@@ -728,6 +728,14 @@ def gelu(x, approximate="tanh"):
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
 
+--- parameters in another order beside another mistake
+says: crashed. IndexError
+says: The parameters are in the wrong order: the exercise has (table, buckets).
+not: astype
+named: order of parameters
+def relative_position_bias(buckets, table):
+    return table[buckets]
+
 --- an axis that is missing in the middle
 says: without axis 1
 says: np.expand_dims(x, 1)

@@ -171,10 +171,6 @@ def about(edit):
     if edit.kind == "name" and isinstance(edit.node, ast.Assign):
         return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
     around = next((text for function, text in _AROUND.items() if new.startswith(function)), "a function")
-    if edit.kind == ORDER:
-        order = {i: arg.arg for i, arg in enumerate(edit.parent.args)}
-        order |= {part.index: part.new.arg for part in (edit, *edit.also)}
-        return f"The parameters are in the wrong order: the exercise has ({', '.join(order.values())})."
     is_short = len(code) <= WIDTH // 2
     special = _special(edit, code, new) if is_short else ""
     return special or of_kind(edit.kind, f"`{code}`" if is_short else "this", around)

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import combinations, pairwise
 
 from .edit import ORDER, Edit
-from .syntax import Names, counts, expression, is_name, is_named_result, is_value, name_of, places
+from .syntax import Names, counts, expression, in_order, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -278,11 +278,9 @@ def _binds_otherwise(part, node):
 
 def _reordered(tree, wanted):
     """The Edit that gives a function its parameters in the order of others with the same names."""
-    args = tree.args.args if isinstance(tree, ast.FunctionDef) else []
-    names = [arg.arg for arg in args]
-    right = [name for name in wanted if name in names]
-    if len(right) == len(names) and right != names:
-        moved = [i for i, name in enumerate(names) if name != right[i]]
+    if right := in_order(tree, wanted):
+        args = tree.args.args
+        moved = [i for i, name in enumerate(right) if name != args[i].arg]
         first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, ast.arg(right[i])) for i in moved]
         yield replace(first, also=tuple(others))
 

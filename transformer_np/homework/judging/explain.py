@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
 from .describe import describe_roughly
 from .describe.crashes import FIXED_AXES, fixed_axes
-from .edit import ORDER
 from .example import smallest_call
 from .hypothesis import Hypothesis
 from .words import cases_of, listed, subject, with_cases
@@ -28,8 +27,6 @@ def explain(trials, found, place=None):
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
     """
-    if place and place.kind == ORDER:  # what else is said would be of the wrong arguments
-        return Explanation([ORDER], _about(place), [])
     with unwarned():
         cells = Cells(trials, found)
         cover = Cover(cells, place)

@@ -12,9 +12,8 @@ from textwrap import indent
 
 import numpy as np
 
-from ..exercise import call
 from ..guard import guarded, unheard
-from .attempt import argument_names, attempt, work_of
+from .attempt import attempt, work_of
 from .compare import close
 from .cover import Cells, Cover, unwarned
 from .edit import MOVES, ORDER, Tokens, about, parameters, undone_by
@@ -238,10 +237,8 @@ class _Edits:
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
             return edit.kind != ORDER, line not in lines, self._distance(edit, tokens), edit.group + level
 
-        given, first = self.trials.exercise.given, next(iter(self.family.trees.values()))
-        names = argument_names(self.trials.exercise) if self.trials.exercise.drive is call else ()
-        trees = [(tree, names if tree is first else ()) for tree in self.family.trees.values()]
-        edits = [edit for tree, parameters in trees for edit in edits_of(tree, given, parameters)]
+        given, order = self.trials.exercise.given, self.trials.order
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, given, order)]
         return sorted(edits, key=unlikeliness)
 
     def _distance(self, edit, tokens):
