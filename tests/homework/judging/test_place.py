@@ -16,6 +16,7 @@ EDITS = wrong_answers("""
 --- the parameters are in another order than the call's arguments
 says: The parameters are in the wrong order: the exercise has (dy, x, w). One change in line @ makes it right:
 named: order of parameters
+repair: def linear_backward(dy, x, w):
 def linear_backward(x, w, dy):  # shown
     rows, dy_rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
     return dy @ w.T, rows.T @ dy_rows, dy_rows.sum(0)

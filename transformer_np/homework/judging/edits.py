@@ -279,9 +279,9 @@ def _binds_otherwise(part, node):
 def _reordered(tree, wanted):
     """The Edit that gives a function its parameters in the order of others with the same names."""
     if right := in_order(tree, wanted):
-        args = tree.args.args
-        moved = [i for i, name in enumerate(right) if name != args[i].arg]
-        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, ast.arg(right[i])) for i in moved]
+        args, hints = tree.args.args, {arg.arg: arg.annotation for arg in tree.args.args}
+        moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(right) if name != args[i].arg]
+        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
         yield replace(first, also=tuple(others))
 
 
