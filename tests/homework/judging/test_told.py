@@ -653,6 +653,33 @@ class AddNorm(blocks.AddNorm):
 
     def backward(self, dout, sublayer_backward): ...
 
+--- a block is written, and not the one that it calls
+outcome: not started
+says: EncoderBlock: not started: it calls AddNorm, which is not written yet. It is right as soon as your AddNorm is.
+from transformer_np.layers import FeedForward, MultiHeadAttention, blocks
+
+class AddNorm(blocks.AddNorm):
+    def forward(self, x, sublayer):
+        raise NotImplementedError
+
+    def backward(self, dout, sublayer_backward):
+        raise NotImplementedError
+
+class EncoderBlock(blocks.EncoderBlock):
+    def __init__(
+        self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+        rng=None, dtype=np.float32,
+    ):
+        around = dropout, norm_first, eps, bias, np.random.default_rng(rng), dtype
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, around[4], dtype)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, around[4], dtype)
+        self.add_norm2 = AddNorm(d_model, *around)
+
+    def forward(self, x, mask=None, cache=None):
+        a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))
+        return self.add_norm2(a, self.feed_forward)
+
 --- no `return` on any way through the function
 says: it returned None. Is there a `return` on every way through it?
 def beam_search(
