@@ -641,6 +641,14 @@ def test_an_answer_whose_file_has_changed_since_is_told_so(tmp_path, of_class):
     assert "own.py has changed since it was loaded" in check("relu", answer, quiet=True).message
 
 
+def test_an_answer_whose_assertions_pytest_has_rewritten_is_that_of_its_file():
+    def relu(x):
+        assert np.ndim(x), "no array"
+        return np.maximum(x, 0)
+
+    assert check("relu", relu, quiet=True).message == "relu: right."
+
+
 def test_what_an_answer_logs_is_shown_once():
     """A handler keeps the stream that it was made with, so that nothing is redirected."""
     shown, logger = StringIO(), logging.getLogger("of a student")

@@ -338,6 +338,7 @@ def outdated_file(answer):
     """The student's file that an answer was loaded from, if the file has other code now; None otherwise."""
     origin = _undecorated(_origin_of(answer)[0])
     codes = [function.__code__ for function in _functions_of(origin)]
+    codes = [code for code in codes if "@pytest_ar" not in code.co_names]  # pytest writes its assertions anew
     file = Path(codes[0].co_filename) if codes else None
     if file is None or not is_students(str(file)) or not file.is_file():
         return None
