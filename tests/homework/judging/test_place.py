@@ -13,6 +13,26 @@ from transformer_np.homework.judging.trials import Trials
 # --- an edit makes it right -------------------------------------------------------------------------------------------
 
 EDITS = wrong_answers("""
+--- the parameters are in another order than the call's arguments
+says: The parameters are in the wrong order: the exercise has (dy, x, w). One change in line @ makes it right:
+named: order of parameters
+repair: def linear_backward(dy, x, w):
+def linear_backward(x, w, dy):  # shown
+    rows, dy_rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    return dy @ w.T, rows.T @ dy_rows, dy_rows.sum(0)
+
+--- the parameters are in another order, and what fails is no advice
+says: The parameters are in the wrong order: the exercise has (ids, table).
+not: astype
+def embedding(table, ids):  # shown
+    return table[ids]
+
+--- an assertion that does not hold
+says: right without this line. One change in line @ makes it right:
+def linear(x, w, b=None):
+    assert x.shape[-1] == w.shape[1], (x.shape, w.shape)  # shown
+    return x @ w if b is None else x @ w + b
+
 --- two changes in one line
 says: Two changes in line @ make it right:
 def layer_norm(x, gamma, beta, eps=1e-5):
