@@ -58,6 +58,11 @@ class Sides:
         methods = [method for method in getattr(answer, "body", ()) if isinstance(method, ast.FunctionDef)]
         return any(method.name in self.trials.exercise.given and node in ast.walk(method) for method in methods)
 
+    def whole_condition(self, node):
+        """Of a part of a condition, the whole condition."""
+        tests = (n.test for n in self.scope if isinstance(n, ast.If | ast.While | ast.IfExp))
+        return next((test for test in tests if node in ast.walk(test) and _is_truth(node, test)), node)
+
     def asked_around(self, node):
         """The names in the conditions under which a node runs."""
         around = (n for n in self.scope if isinstance(n, ast.If) and node is not n.test and node in ast.walk(n))
@@ -213,6 +218,12 @@ class Sides:
 def _nonzero(value):
     """The numbers of an array but its zeros, in their order."""
     return value[value != 0] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else None
+
+
+def _is_truth(node, test):
+    """Whether a node is a condition, or one of those that `and`, `or` and `not` join to one."""
+    parts = getattr(test, "values", None) or [getattr(test, "operand", None)]
+    return node is not test and any(part is node or (part is not None and _is_truth(node, part)) for part in parts)
 
 
 def inputs_of(place, own):

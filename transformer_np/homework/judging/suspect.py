@@ -23,7 +23,7 @@ _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ 
 
 def _suspect(sides, places, cause=None):
     """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
-    marked = {part.lineno: part for part in reversed(places)}  # one mark in each line
+    marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
     text = f"{cause} first occurs in line {min(marks)}" if cause else ""
     return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
