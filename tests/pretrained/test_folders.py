@@ -402,6 +402,7 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
         ("guesses", ["a dog"], "'a dog' must have one [MASK], whose logits are split: it has 0"),
         ("guesses", ["[MASK] [MASK]"], "it has 2"),
         ("classes", ["a dog", "--target", "maybe"], "--target 'maybe' must be a class of the model: no, yes"),
+        ("classes", ["a dog", "--target", "no", "--other", "no"], "--other 'no' is the --target itself: choose a diff"),
         ("classes", ["a dog", "--after", "a"], "--after is the beginning of an answer: only a translator or a T5"),
         ("answers", ["a dog", "--target", "cats"], "'cats' must be one token of the model, but it is cat '##s'"),
         ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),

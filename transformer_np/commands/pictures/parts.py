@@ -83,6 +83,9 @@ class _Question:
         self.target, self.quantity = first, f"logit of {self._name(first)}"
         if args.other is not None:
             self.target = first, self._id("--other", args.other)
+            if self.target[1] == first:
+                which = "most likely word" if args.target is None else "--target"
+                raise ValueError(f"--other {args.other!r} is the {which} itself: choose a different one")
             self.quantity += f" − {self._name(self.target[1])}"
 
     def _masked(self, ids, text):
