@@ -39,7 +39,7 @@ FUNCTIONS = [
     (TypeError, "linear: x must be an array of floats, got int64", lambda: F.linear([[1, 2]], a(2, 3))),
     (TypeError, "linear: w must be an array of floats, got NoneType", lambda: F.linear(a(1, 2), None)),
     (TypeError, "softmax: x must be an array of floats, got complex128", lambda: F.softmax(np.ones(2, complex))),
-    (TypeError, "relu: x must be an array of floats", lambda: F.relu([[1.0], [1.0, 2.0]])),
+    (TypeError, "floats: its rows differ in length$", lambda: F.relu([[1.0], [1.0, 2.0]])),
     (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
     # a matrix, whose operators mean something else
     (TypeError, "plain array", lambda: F.linear(a(2, 3).view(np.matrix), a(3, 4))),

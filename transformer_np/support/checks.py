@@ -33,7 +33,8 @@ def as_array(value, name, kind="numbers"):
     try:
         return np.asanyarray(value)  # another subclass, such as a memmap, stays one
     except (ValueError, OverflowError) as error:
-        raise TypeError(f"{name} must be an array of {kind}: {error}") from None
+        why = "its rows differ in length" if "inhomogeneous" in str(error) else error
+        raise TypeError(f"{name} must be an array of {kind}: {why}") from None
 
 
 def as_ids(ids, size=None, name="ids"):
