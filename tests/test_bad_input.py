@@ -27,6 +27,11 @@ def refused(error, message, call):
     assert type(caught.value) is error
 
 
+def backward(layer, x, dout):
+    layer.astype(x.dtype)(x)
+    layer.backward(dout)
+
+
 # --- functions -------------------------------------------------------------------------------------------------------
 
 FUNCTIONS = [
@@ -34,13 +39,16 @@ FUNCTIONS = [
     (TypeError, "linear: x must be an array of floats, got int64", lambda: F.linear([[1, 2]], a(2, 3))),
     (TypeError, "linear: w must be an array of floats, got NoneType", lambda: F.linear(a(1, 2), None)),
     (TypeError, "softmax: x must be an array of floats, got complex128", lambda: F.softmax(np.ones(2, complex))),
-    (TypeError, "relu: x must be an array of floats", lambda: F.relu([[1.0], [1.0, 2.0]])),
+    (TypeError, "floats: its rows differ in length$", lambda: F.relu([[1.0], [1.0, 2.0]])),
     (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
     # a matrix, whose operators mean something else
     (TypeError, "plain array", lambda: F.linear(a(2, 3).view(np.matrix), a(3, 4))),
     (TypeError, "plain array", lambda: F.embedding(a(2, 3, dtype=int).view(np.matrix), a(3, 4))),
     # shapes
     (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
+    (ValueError, r"layer_norm: gamma must .* got \(4,\) for x \(2, 3\)", lambda: F.layer_norm(a(2, 3), a(4), a(4))),
+    (ValueError, r"backward: dy must have .* = 5; got \(2, 4\)", lambda: backward(Linear(3, 5), a(2, 3), a(2, 4))),
+    (ValueError, "a single number has no axis", lambda: F.softmax(1.0)),
     (ValueError, r"b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
     (ValueError, r"linear: w must have the axes \(D_in, D_out\), got shape \(3,\)", lambda: F.linear(a(2, 3), a(3))),
     (ValueError, r"dy \(2, 3\) must have the shape of ids \(3,\)", lambda: F.embedding_backward(a(2, 3), [0, 1, 2], 4)),
@@ -180,7 +188,10 @@ def test_parameters():
     refused(ValueError, r"shape \(3,\) cannot take values of shape \(2,\)", lambda: setattr(layer, "b", a(2)))
     refused(ValueError, "cannot take values of shape", lambda: setattr(layer.w, "grad", a(2, 1)))
     refused(TypeError, "a parameter holds floats, got None", lambda: setattr(layer, "b", None))
-    refused(TypeError, "dtype must be a floating type, got int32", lambda: layer.astype(np.int32))
+    refused(ValueError, "dtype must be a floating type, got .*int32", lambda: layer.astype(np.int32))
+    refused(TypeError, "dtype must be a floating type, got None", lambda: layer.astype(None))  # NumPy's float64
+    refused(TypeError, "positional", lambda: layer.train(False))  # eval() to others
+    refused(TypeError, "keep must be True or False, got 'no'", lambda: layer.eval(keep="no"))
     assert all(np.array_equal(values, before[name]) for name, values in layer.state_dict().items())
 
 

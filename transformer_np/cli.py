@@ -138,7 +138,10 @@ def main(argv=None):
 
 
 # arguments of the library whose flags have another name
-ALSO = {"num_heads": "heads", "num_layers": "layers", "num_encoder_layers": "layers", "beam_size": "beam"}
+ALSO = {
+    "num_heads": "heads", "num_kv_heads": "kv_heads", "num_layers": "layers", "num_encoder_layers": "layers",
+    "beam_size": "beam",
+}  # fmt: skip
 
 
 def with_flags(message, args):

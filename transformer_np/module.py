@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .support.checks import as_array, check_kind, listed, short
+from .support.checks import as_array, check_flag, check_kind, floating_dtype, listed, short
 from .support.outline import Outline
 from .support.replacing import Output, Place, Tap
 from .support.seals import seal
@@ -341,13 +341,14 @@ class Module:
 
     # --- modes ---------------------------------------------------------------------------------------------------
 
-    def train(self, check: bool = False) -> Self:
+    def train(self, *, check: bool = False) -> Self:
         """Dropout on; every forward keeps the arrays for the backward pass.
 
         check: whether the backward pass first looks whether these arrays and the parameters are still what they were.
             `x += layer(x)` changes the x that the layer has kept, and the gradient is wrong without a word; with
             `check` it is a RuntimeError that names the layer and the array. Costs time: for looking for a mistake
         """
+        check_flag("check", check)
         self._set_mode(training=True, keeping=True)
         if check:
             seal(self)
@@ -355,6 +356,7 @@ class Module:
 
     def eval(self, keep: bool = False) -> Self:
         """Dropout off; a forward keeps nothing for the backward pass, unless `keep`."""
+        check_flag("keep", keep)
         return self._set_mode(training=False, keeping=keep)
 
     def _set_mode(self, training, keeping):
@@ -382,9 +384,7 @@ class Module:
 
         An optimizer that was created before raises an error at its next step: create a new one.
         """
-        dtype = np.dtype(dtype)
-        if dtype.kind != "f":
-            raise TypeError(f"dtype must be a floating type, got {dtype}")
+        dtype = np.dtype(floating_dtype("dtype", dtype))
         for parameter in self.parameters():
             parameter.bind(parameter.data.astype(dtype), np.zeros(parameter.shape, dtype))
         for _, module in self.named_modules():

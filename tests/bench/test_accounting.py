@@ -89,6 +89,8 @@ def test_the_command(capsys):
     assert "quadratic in the length" in out and "6 · N · tokens" in out
     assert cli.main(["explain", "--layers", "1", "--d-model", "64", "--heads", "2", "--length", "30000"]) == 0
     assert "measured" not in capsys.readouterr().out
+    assert cli.main(["explain", "--heads", "4", "--kv-heads", "3"]) == 2
+    assert "--kv-heads must divide --heads, got 3 for --heads = 4" in capsys.readouterr().err
 
 
 @pytest.mark.long
@@ -100,3 +102,5 @@ def test_the_command_with_a_run(kind, data, tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["explain", "--model", str(tmp_path / "run"), "--length", "16"]) == 0
     check_shown(capsys.readouterr().out)
+    assert cli.main(["explain", "--model", str(tmp_path / "run"), "--layers", "3", "--d-ff", "8"]) == 2
+    assert "--layers, --d-ff would be ignored: a trained model has sizes of its own" in capsys.readouterr().err

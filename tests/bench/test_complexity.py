@@ -267,3 +267,8 @@ def test_a_wrong_picture_name_is_noticed_before_the_measurement(capsys, monkeypa
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+def test_two_pictures_need_two_names(capsys):
+    assert cli.main(["complexity", "-o", "a.png", "--gradients", "a.png"]) == 2
+    assert "-o and --gradients are both a.png" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def written(here):
     def write(text, name="homework.py"):
         file = here / name
         file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
         return file
 
     return write
@@ -198,7 +198,7 @@ def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch
         ("def softmax(x:\n    return x\n", "SyntaxError"), ("import sys\nsys.exit()\n", "it ended the program"),
         ("x = 1\n\ny = undefined + x\n", "NameError: name 'undefined'"),
         ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "SyntaxError"),
-        ("\0\1\2", "SyntaxError|null bytes"),
+        ("\0\1\2", "SyntaxError|null bytes"), ('x = "\udce4"\n', "save the file as UTF-8"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["check", "status", "solution", "run"])

@@ -106,6 +106,8 @@ def test_padding():
         pad_batch([])
     with pytest.raises(ValueError, match="sequence 1 of the batch is empty"):
         pad_batch([[1], [], [2]])
+    with pytest.raises(TypeError, match=r"sequences must be a list of lists of token ids, got \[1, 2\]"):
+        pad_batch([1, 2])
 
 
 def test_the_special_ids_can_be_others():
@@ -178,3 +180,6 @@ def test_errors():
         Seq2SeqBatches([], 2)
     with pytest.raises(ValueError, match="source sequence of pair 2 is empty"):
         Seq2SeqBatches([([1], [1]), ([1], []), ([], [1])], 2)
+    for wrong in ([(1, 2)], [([1], [2], [3])]):
+        with pytest.raises(TypeError, match=r"pairs must be a list of \(source ids, target ids\), got"):
+            Seq2SeqBatches(wrong, 2)

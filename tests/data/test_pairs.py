@@ -141,6 +141,10 @@ def test_three_sentences_are_enough_and_two_are_not():
         split_pairs(numbered(3), held_out=["source 0"])
     with pytest.raises(ValueError, match="too few examples"):
         split_pairs([])
+    assert split_pairs(iter(numbered(9))) == split_pairs(numbered(9))  # they are read twice
+    for wrong in ([("source",)], [(1, 2)], 3):
+        with pytest.raises(TypeError, match=r"pairs must be a list of \(source, target\), got"):
+            split_pairs(wrong)
 
 
 @pytest.mark.parametrize("shares", [(0, 0.1), (0.1, 0), (-0.1, 0.1), (0.5, 0.5), (float("nan"), 0.1)])

@@ -272,6 +272,17 @@ class AddsThenRefuses(Scale):
         return dx
 
 
+class CallsALayerTwice(Module):
+    def __init__(self):
+        self.layer = Linear(4, 4, rng=0)
+
+    def forward(self, x):
+        return self.layer(self.layer(x))
+
+    def backward(self, dout):
+        return self.layer.backward(self.layer.backward(dout))
+
+
 class Lookup(Module):
     def __init__(self):
         self.table = Parameter(np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32))
@@ -308,6 +319,7 @@ MISTAKES = {  # what is wrong: the rule that it breaks, and what the message say
     MeanForSum: ("gradients are right", "gradient of b is wrong .* 6 times too small: is there a mean where a sum"),
     ForgottenBias: ("gradients are right", r"A path from the output is missing. Is self.b.grad added to\?"),
     Twice: ("gradients are right", "gradient of input 0 is wrong .* 2 times"),
+    CallsALayerTwice: ("gradients are right", "self.layer is called several times in one forward, .* last call"),
     Float64Noise: ("forward keeps the dtype", "forward returned float64 for float32 inputs"),
     Float64Gradient: ("backward keeps the dtype", "gradient of input 0 is float64 for a float32 dout"),
     InPlace: ("arguments are not changed", r"forward changed its input 0 in place. Write y = x \+"),

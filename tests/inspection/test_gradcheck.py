@@ -193,6 +193,10 @@ def test_the_tolerance_is_for_each_tensor(rng):
 def test_nothing_to_check():
     with pytest.raises(ValueError, match="Dropout has neither float inputs nor parameters"):
         check_gradients(Dropout(0.0), np.array([1, 2]))
+    with pytest.raises(TypeError, match="the output of <lambda> must be an array of floats, got NoneType"):
+        check_gradients(lambda x: None, np.ones(2), backward=lambda dout, x: dout)
+    with pytest.raises(ValueError, match=r"input 0 is empty, its shape is \(0,\)"):
+        check_gradients(np.tanh, np.ones(0), backward=lambda dout, x: dout)
     with pytest.raises(ValueError, match=r"is not a function of transformer_np\.functional: pass its backward="):
         check_gradients(np.sin, np.ones(3))
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -12,11 +12,12 @@ from shared import wait_until
 
 from transformer_np import functional as F
 from transformer_np.cli import main
-from transformer_np.data import LECTURE_SENTENCE, english_portuguese
+from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, english_portuguese
 from transformer_np.inspection.explorer.live import MOST_PARAMETERS, explore_live
 from transformer_np.inspection.explorer.pretrained import described, translated
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, minilm_folder, save_pretrained
+from transformer_np.tasks.export import as_pretrained
 
 pytest.importorskip("tokenizers", reason="tokenizer.json is read by the tokenizers library, which is not there")
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, processors, trainers
@@ -101,7 +102,13 @@ def words():
     return made
 
 
+def exported(kind):
+    """A tokenizer of a run, as `merge --pretrained` writes it."""
+    return Tokenizer.from_str(as_pretrained(kind.train(corpus()), around=True)["tokenizer.json"])
+
+
 MADE = {made.__name__: made for made in (words, gpt2, smollm, llama3, llama2, bert)}
+MADE |= {f"exported {kind.kind}": partial(exported, kind) for kind in (CharTokenizer, BPETokenizer)}
 MADE |= {"llama2, newer": lambda: llama2(newer=True), "bert, cased": lambda: bert(lowercase=False)}
 SIZES = {"d_model": 24, "num_heads": 4, "num_layers": 2, "max_len": 64}
 LLAMA = {**SIZES, "num_kv_heads": 2}

@@ -144,6 +144,18 @@ def test_a_slide_that_nobody_can_read_is_refused(tmp_path):
     assert not list(tmp_path.iterdir()) and (len(shown.texts), len(shown.artists)) == artists
 
 
+def test_a_long_title_stays_on_its_slide(rng, tmp_path, monkeypatch):
+    figure, margins = plots.attention(weights_of(rng, 2, 2), list("ab"), list("ab")), []
+
+    def noted(name, bbox_inches):
+        page, title = bbox_inches.transformed(figure.dpi_scale_trans), figure.texts[-1].get_window_extent()
+        margins.extend([title.x0 - page.x0, page.x1 - title.x1])
+
+    monkeypatch.setattr(figure, "savefig", noted)
+    figure.save_slide(tmp_path / "slide.png", "Which head looks at which word? " * 3)
+    assert len(margins) == 2 and min(margins) > 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["slide.png", "slide.svg", "slide.pdf"])
 def test_slides_are_16_to_9(rng, tmp_path, name, monkeypatch):

@@ -47,6 +47,7 @@ REFUSED = [  # (the call, what it says)
     *((lambda value=value: plots.mask(np.array([[0.0, value]])), "mask must be 0 ")
       for value in (0.5, -3.0, np.nan, np.inf)),
     (lambda: plots.head_view(ONE((1, 1, 1, 1)), ["a"], ["b"]), "axes (T, S) or (H, T, S), got shape (1, 1, 1, 1)"),
+    (lambda: plots.head_view(ONE((3, 300, 300)) / 300, *[range(300)] * 2), "270,000 lines, more than the 200,000"),
     (lambda: plots.head_view([[2.0]], ["a"], ["b"]), "weights must lie in 0 … 1"),
     (lambda: plots.head_view(ONE((5, 4)) / 4, PORTUGUESE[:4], ENGLISH[:4]), "queries must be 5 words"),
     (lambda: plots.head_view(ONE((5, 4)) / 4, PORTUGUESE, ENGLISH), "keys must be 4 words, one for each column; got 5"),

@@ -377,7 +377,7 @@ def test_a_t5_hides_no_token_of_a_text(tmp_path):
 
 
 @pytest.mark.long
-def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
+def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys, drawn):
     """`plot contributions` and `attribution` with a BERT that guesses, one that classifies, and a T5."""
     words = [*USUAL, "[MASK]"]
     masked = wordpiece(words)
@@ -398,10 +398,14 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys):
         for picture in ("contributions",) if flags else ("contributions", "attribution"):
             asked = ("plot", picture, text, "--pretrained", tmp_path / name, *flags, "-o", out)
             assert call(capsys, *asked) == (0, f"{out}\n", "")
+    titles = [arguments[2] for name, arguments, _ in drawn if name == "contributions"]
+    where = [re.search(r" = \S+ (\w+) '", title)[1] for title in titles]
+    assert where == ["in", "in", "for", "for", "after", "after"]  # a masked word and a class follow no text
     for name, words, message in (
         ("guesses", ["a dog"], "'a dog' must have one [MASK], whose logits are split: it has 0"),
         ("guesses", ["[MASK] [MASK]"], "it has 2"),
         ("classes", ["a dog", "--target", "maybe"], "--target 'maybe' must be a class of the model: no, yes"),
+        ("classes", ["a dog", "--target", "no", "--other", "no"], "--other 'no' is the --target itself: choose a diff"),
         ("classes", ["a dog", "--after", "a"], "--after is the beginning of an answer: only a translator or a T5"),
         ("answers", ["a dog", "--target", "cats"], "'cats' must be one token of the model, but it is cat '##s'"),
         ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),

@@ -27,7 +27,8 @@ def run(losses, kept=1000, **more):
 FLAT = run([2, 1.2, 0.8, 0.6, 0.5, 0.47, 0.46, 0.455, 0.452, 0.45])
 FALLING = run([3, 2.8, 2.6, 2.4, 2.2, 2.0, 1.85, 1.7, 1.6, 1.5])
 SLOWLY = run([3, 2.5, 2.3, 2.2, 2.15, 2.1, 2.07, 2.04, 2.0, 1.92])
-OVERFITTING = run([2, 1.5, 1.2, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6], kept=400)
+DIVERGED = run([2, 1.5, 1.2, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6], kept=400, rate=10.0)
+OVERFITTING = replace(DIVERGED, losses=FALLING.losses)
 
 
 def only(measured, pattern):
@@ -64,6 +65,13 @@ def test_overfitting_says_which_weights_are_kept():
     only(OVERFITTING, r"^overfitting: since step 400 .* from 1\.10 to 1\.60 \(the model has the weights of that step")
     only(replace(OVERFITTING, kept=1000), r"\(--keep best or --steps 400\).*a higher --dropout \(now 0\.1\)$")
     assert advice(replace(OVERFITTING, right=1.0)) == []
+
+
+def test_a_training_loss_that_has_risen_too_is_no_overfitting():
+    only(DIVERGED, r"^training diverged: its loss was 1\.\d+ before, and is 1\.\d+ at .*smaller --lr \(now 10\)$")
+    higher = replace(FALLING, losses=[1.4, *FALLING.losses], baseline=None)  # falls to the end, but from far above
+    only(replace(higher, losses=[0.7, *higher.losses]), r"^training diverged: its loss was 0\.7 before")
+    only(higher, "^the loss still falls")
 
 
 def test_little_learned():

@@ -124,6 +124,8 @@ def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):
     monkeypatch.setattr(TextToText, "exact_match", lambda self, pairs: float(pairs == rows))
     assert evaluated(capsys, "dates.tsv")["exact match"] == 1.0  # of the pairs in the file
     (here / "text.txt").write_text(TEXT * 4)
+    message = fails(capsys, "evaluate", "text.txt", "--model", "run")
+    assert "line 1: expected a text with its prefix, a tab and the answer; there is no tab" in message
     done(capsys, *"train word2vec --text text.txt --min-count 1 --steps 1 --d-model 4 --out words".split())
     message = fails(capsys, "evaluate", "text.txt", "--model", "words")
     assert "a run of the kind 'word2vec' has no measure for a file" in message

@@ -156,7 +156,7 @@ def test_the_model_of_a_run_is_the_best(noise, tmp_path):
     assert step < 30 and last.validation_loss == losses[30] and last.kept == ""
     assert best.validation_loss == pytest.approx(losses[step])
     assert best.kept.startswith(f"kept the weights of step {step}, with the lowest validation loss; since then ")
-    assert best.kept.endswith(f"training was overfitting ({losses[step]:.4f} there, {losses[30]:.4f} at step 30)")
+    assert best.kept.endswith(f"it has risen ({losses[step]:.4f} there, {losses[30]:.4f} at step 30)")
     for kept, name in ((best, "best"), (last, "last")):
         loaded = Classifier.load(tmp_path / name).probabilities("the film was good")
         assert loaded == Classifier.of(kept).probabilities("the film was good")

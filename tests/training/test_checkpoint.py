@@ -179,6 +179,13 @@ def test_a_link_is_written_through(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["disk", "file", "link"]
 
 
+def test_a_missing_folder_is_reported_by_the_name_that_was_given(tmp_path):
+    path = tmp_path / "missing" / "model.safetensors"
+    with pytest.raises(FileNotFoundError) as caught:
+        save_model(path, Transformer(CONFIG))
+    assert caught.value.filename == str(path)  # not that of a temporary file
+
+
 def test_a_model_of_ones_own_is_refused_before_anything_is_written(path):
     own = type("Transformer", (Transformer,), {})(CONFIG)  # load_model would make another one
     with pytest.raises(TypeError, match="for your own: save_checkpoint"):

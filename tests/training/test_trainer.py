@@ -387,7 +387,16 @@ class Uncounted:
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1), ValueError, "least 0"),
-        (lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2), ValueError, "has no parameter of"),
+        (
+            lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
+            ValueError,
+            "optimizer has no para",
+        ),
+        (
+            lambda model, adam, own: fit(Trainer(model, adam, TeacherForcing(make_model())), 2),
+            ValueError,
+            "objective has no parameter of this model",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_refused_first(call, error, message):

@@ -21,6 +21,8 @@ def run(args):
     for option, name in (("-o", args.out), ("--gradients", args.gradients)):
         if name is not None:
             check_picture(option, name)
+    if args.out is not None and args.out == args.gradients:
+        raise ValueError(f"-o and --gradients are both {args.out}: one picture would replace the other")
     from ..bench import complexity
 
     curves, gradients = _with_one_thread(_measure, args.quick, args.quiet), complexity.gradients()

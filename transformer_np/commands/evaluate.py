@@ -28,4 +28,5 @@ def run(args):
     if args.model is None:
         print(f"model {folder}")
     for name, value in found.items():
-        print(name, f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if name in SHARES else f"{value:.4f}")
+        kind = "," if isinstance(value, int) else ".1%" if name in SHARES else ".4f" if value < 1e9 else ".4g"
+        print(name, format(value, kind))

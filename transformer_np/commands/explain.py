@@ -1,6 +1,7 @@
-from . import add_command, add_model, positive_number
+from . import add_command, add_model, positive_number, say
 
 MOST = 5e11  # operations that are measured without being asked: some seconds
+SIZES = {"layers": 4, "heads": 4, "d_model": 128, "vocab_size": 69, "d_ff": None, "kv_heads": None}  # of a GPT
 
 
 def add_parser(subparsers):
@@ -12,10 +13,10 @@ def add_parser(subparsers):
     )  # fmt: skip
     add = parser.add_argument
     for name, default, text in (
-        ("--layers", 4, "blocks of the GPT (default: 4)"),
-        ("--heads", 4, "attention heads (default: 4)"),
-        ("--d-model", 128, "features of a token (default: 128)"),
-        ("--vocab-size", 69, "tokens of the vocabulary (default: 69)"),
+        ("--layers", None, "blocks of the GPT (default: 4)"),
+        ("--heads", None, "attention heads (default: 4)"),
+        ("--d-model", None, "features of a token (default: 128)"),
+        ("--vocab-size", None, "tokens of the vocabulary (default: 69)"),
         ("--batch-size", 1, "sequences in a batch (default: 1)"),
         ("--d-ff", None, "features inside the feed-forward network (default: 4 * d_model)"),
         ("--kv-heads", None, "heads of keys and values (default: as many as heads)"),
@@ -30,13 +31,22 @@ def run(args):
 
     model = _model(args)
     length = args.length or min(getattr(model.config, "max_len", 64), 1024)
+    longest = getattr(model.config, "max_len", length)
     measured, operations = None, 3 * sum(part.forward for part in parts(model, length, args.batch_size))
-    if length <= getattr(model.config, "max_len", length) and (args.measure or operations < MOST):
+    if length > longest:
+        say(f"not measured: the model is made for at most {longest:,} tokens, and --length is {length:,}")
+    elif args.measure or operations < MOST:
         measured = measure(model, length, args.batch_size)
     print(table(model, length, args.batch_size, measured))
 
 
 def _model(args):
+    sizes = {name: vars(args)[name] or default for name, default in SIZES.items()}
+    given = [f"--{name.replace('_', '-')}" for name in sizes if vars(args)[name] is not None]
+    if given and (args.model or args.pretrained):
+        raise ValueError(
+            f"{', '.join(given)} would be ignored: a trained model has sizes of its own; leave out one of them"
+        )
     if args.pretrained is not None:
         from ..pretrained import load_any
 
@@ -48,6 +58,9 @@ def _model(args):
     from ..layers.initial import blank
     from ..models import GPT, GPTConfig
 
-    sizes = {"max_len": args.length or 64, "d_model": args.d_model, "num_heads": args.heads, "d_ff": args.d_ff}
+    config = GPTConfig(
+        sizes["vocab_size"], args.length or 64, sizes["d_model"], sizes["heads"], sizes["layers"], sizes["d_ff"],
+        num_kv_heads=sizes["kv_heads"],
+    )  # fmt: skip
     with blank():
-        return GPT(GPTConfig(args.vocab_size, num_layers=args.layers, num_kv_heads=args.kv_heads, **sizes))
+        return GPT(config)

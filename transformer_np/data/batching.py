@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import MOST, as_ids, check_all_at_least, check_at_least
+from ..support.checks import MOST, as_ids, check_all_at_least, check_at_least, expecting
 from .tokenizers import BOS, EOS, PAD
 
 
@@ -18,7 +18,8 @@ def pad_batch(sequences, pad_id=PAD):
     Raises ValueError for no sequences or an empty one, TypeError for ids that are not whole numbers.
     """
     check_at_least("pad_id", pad_id, -MOST)
-    lengths = np.array([len(sequence) for sequence in sequences])
+    with expecting("sequences", "lists of token ids", sequences):
+        lengths = np.array([len(sequence) for sequence in sequences])
     if not len(lengths):
         raise ValueError("there are no sequences to pad")
     if not lengths.all():
@@ -119,8 +120,11 @@ class Seq2SeqBatches:
             raise ValueError("there are no pairs to make batches of")
         self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
         self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
-        packed = isinstance(pairs, PackedPairs)
-        self._lengths = pairs.lengths if packed else np.array([(len(src), len(tgt)) for src, tgt in pairs])  # (n, 2)
+        with expecting("pairs", "(source ids, target ids)", pairs):
+            packed = isinstance(pairs, PackedPairs)
+            self._lengths = (
+                pairs.lengths if packed else np.array([(len(src), len(tgt)) for src, tgt in pairs])
+            )  # (n, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
         self._tokens = self._lengths.sum(axis=1) + 1  # of each pair; <bos> is one

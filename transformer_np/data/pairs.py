@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_number
+from ..support.checks import as_list, check_at_least, check_number, expecting
 from .files import read_columns
 
 
@@ -48,7 +48,9 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
     if not all(isinstance(source, str) for source in held_out):
         raise TypeError("held_out must be a list of sentences, got other things in it")
     held_out = {_source_key(source) for source in held_out}
-    sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
+    pairs = as_list("pairs", pairs, "(source, target)")  # read twice
+    with expecting("pairs", "(source, target)", pairs):
+        sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
     free = [source for source in sources if source not in held_out]
     sizes = [max(1, round(share * len(free))) for share in (validation, test)]
     if len(free) <= sum(sizes):

@@ -72,7 +72,9 @@ class Tokenizer:
             raise ValueError("there is no text to learn a vocabulary from")
         learned = sorted((t for t in counts if counts[t] >= min_count), key=lambda t: (-counts[t], t))
         if not learned:
-            raise ValueError(f"min_count is {min_count}, but no token occurs more than {max(counts.values())} times")
+            most = max(counts.values())
+            often = "once" if most == 1 else f"{most} times"
+            raise ValueError(f"min_count is {min_count}, but no token occurs more than {often}")
         return cls([*SPECIAL_TOKENS, *learned][:max_size], lowercase)
 
     def __len__(self):

@@ -1,6 +1,7 @@
 """Checking one answer, in this process."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +10,13 @@ from .course import exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
+from .judging.family import outdated_file
 from .judging.finding import findings
 from .judging.judge import Verdict, judge, not_started
 from .judging.place import find_place
 from .judging.trials import Trials
 from .judging.unread import function_of, without_unread
+from .judging.words import wrapped
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .private import for_students
@@ -44,6 +47,8 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     limit = TimeLimit(time_limit)
     with exercises_of(limit=limit):
         verdict = verdict_on(find(name), answer, seed, limit)
+        if file := outdated_file(answer):
+            verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_about_outdated(file.name))}")
         entries = note([verdict])
         if not quiet:
             print(verdict.message)
@@ -110,6 +115,13 @@ def _pointed(trials, answer, found, limit):
 
 def _crashed(exercise, seed, text, misconception=None):
     return Verdict(exercise.name, "crashed", f"{exercise.name}: crashed. {text}", misconception, seed=seed)
+
+
+def _about_outdated(file):
+    return (
+        f"{file} has changed since it was loaded: this is the verdict on its old code. Restart the kernel and run the "
+        "cells again. With `%load_ext autoreload` and `%autoreload 2` before the import, changes count at once."
+    )
 
 
 def _about_exercise(stopped):

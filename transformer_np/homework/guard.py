@@ -89,11 +89,26 @@ def safe_numpy():
 
 @contextmanager
 def unheard(errors=True):
-    """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr; no picture of
-    pyplot's is shown."""
+    """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr; nothing is logged,
+    and no picture of pyplot's is shown."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        with redirect_stderr(nowhere) if errors else nullcontext(), _unshown():
+        with redirect_stderr(nowhere) if errors else nullcontext(), _unlogged(), _unshown():
             yield
+
+
+@contextmanager
+def _unlogged():
+    """A handler keeps the stream that it was made with."""
+    logging = sys.modules.get("logging")
+    if logging is None:
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import as_rng, check_at_least, check_number
+from ..support.checks import as_float_array, as_rng, check_at_least, check_number
 from ..support.seals import sealed
 
 TOLERANCE = 1e-6
@@ -130,16 +130,18 @@ def check_gradients(
             raise ValueError(f"{name} is not a function of transformer_np.functional: pass its backward=")
         forward, gradients, parameters = *_of_function(target, backward, inputs, options), {}
 
-    output = forward()
-    dout = rng.normal(size=np.shape(output))
     variables = {f"input {i}": x for i, x in enumerate(inputs) if is_float(x)} | parameters  # changed below
     if not variables:
         raise ValueError(f"{name} has neither float inputs nor parameters: there is no gradient to check")
+    output = as_float_array(forward(), f"the output of {name}")
+    dout = rng.normal(size=output.shape)
     returned = gradients(dout)
     if len(returned) != len(variables):
         raise ValueError(f"{name}: {len(returned)} gradients for {len(variables)} arrays ({', '.join(variables)})")
     entries = []
     for (variable, array), analytic in zip(variables.items(), returned, strict=True):
+        if not array.size:
+            raise ValueError(f"{name}: {variable} is empty, its shape is {array.shape}")
         if np.shape(analytic) != array.shape:
             raise ValueError(f"{name}: the gradient of {variable} has shape {np.shape(analytic)}, not {array.shape}")
         entries.append(_compare(variable, array, analytic, lambda: dout * forward(), step, floor, max_entries, rng))

@@ -15,6 +15,7 @@ from .style import HATCH, HEAD_COLOURS, KEY, QUERY, TRAINING
 ROW = 0.3  # inches from word to word; less for many words
 BETWEEN = 3.0  # inches between the two columns
 THICKEST = 5.0  # points, for weight 1; less if several heads share the space
+MOST_LINES = 200_000  # matplotlib draws as many in half a minute
 LEAST_INK = 0.3  # opacity of a weight near 0, whose line is also thin
 
 
@@ -31,7 +32,7 @@ def head_view(weights, queries, keys, query=None, title=None):
     lines in one colour: that head attends a fixed number of words ahead or back. Lines of all colours into one word:
     all heads attend to it. A weight of 0, as under a mask, has no line.
 
-    Raises ValueError for a wrong number of words, a weight outside 0 … 1, or a query out of range.
+    Raises ValueError for a wrong number of words, a weight outside 0 … 1, a query out of range, or too many lines.
     """
     weights = as_weights(weights, "(T, S)", "(H, T, S)")
     *heads, T, S = weights.shape
@@ -39,6 +40,10 @@ def head_view(weights, queries, keys, query=None, title=None):
     if query is not None and not (isinstance(query, int | np.integer) and 0 <= query < T):
         raise ValueError(f"query must be None or a whole number in 0 … {T - 1}, got {query!r}")
     weights = weights.reshape(-1, T, S)
+    count = np.count_nonzero(weights if query is None else weights[:, query])
+    if count > MOST_LINES:
+        lines = f"the weights are {count:,} lines, more than the {MOST_LINES:,} that a picture can show"
+        raise ValueError(f"{lines}: choose one head, one query, or a shorter text")
     H, longest = len(weights), max(T, S)
     colours = _colours(H)
 
@@ -82,14 +87,14 @@ def head_view(weights, queries, keys, query=None, title=None):
 
 def _lines(head, query, offset, thickest):
     """The weights of one head (T, S) as lines, the strongest on top; of one query alone if it is given."""
-    strongest_last = [divmod(int(i), head.shape[1]) for i in np.argsort(head, axis=None, kind="stable")]
-    shown = [(t, s) for t, s in strongest_last if head[t, s] > 0 and query in (None, t)]
+    t, s = np.nonzero(head if query is None else head * (np.arange(len(head)) == query)[:, None])
+    order = np.argsort(head[t, s], kind="stable")
+    t, s = t[order], s[order]
+    sides, heights = np.broadcast_arrays([0, 1], np.stack([t, s], axis=1) + offset)  # (n, 2) each
     return LineCollection(
-        [[(0, t + offset), (1, s + offset)] for t, s in shown],
-        linewidths=[thickest * head[t, s] for t, s in shown],
-        alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
-        capstyle="round",
-    )
+        np.stack([sides, heights], axis=2), linewidths=thickest * head[t, s],
+        alpha=LEAST_INK + (1 - LEAST_INK) * np.minimum(1.0, head[t, s]), capstyle="round",
+    )  # fmt: skip
 
 
 def _word(axes, x, shift, y, text, side, **look):

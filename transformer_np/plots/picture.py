@@ -78,10 +78,10 @@ class Picture(Figure):
 
         Raises ValueError if words or numbers would be lower than SMALLEST of the slide's height.
         """
-        width, height = self.get_size_inches()
-        across = max(width, 16 / 9 * height / 0.84, text_width(title, TITLE) + 4 * EDGE)
+        (width, height), of_title = self.get_size_inches(), text_width(title, TITLE, weight="bold")
+        across = max(width, 16 / 9 * height / 0.84, of_title + 4 * EDGE)
         down = max(9 / 16 * across, height / 0.84)
-        size = min(72 * 0.055 * down, TITLE * (across - 4 * EDGE) / text_width(title, TITLE))  # points
+        size = min(72 * 0.055 * down, TITLE * (across - 4 * EDGE) / of_title)  # points
         left, below = (across - width) / 2, (0.86 * down - height) / 2
         page = Bbox.from_extents(-left, -below, across - left, down - below)  # inches, around the picture
         corner = -left / width, -below / height

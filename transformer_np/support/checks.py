@@ -33,7 +33,8 @@ def as_array(value, name, kind="numbers"):
     try:
         return np.asanyarray(value)  # another subclass, such as a memmap, stays one
     except (ValueError, OverflowError) as error:
-        raise TypeError(f"{name} must be an array of {kind}: {error}") from None
+        why = "its rows differ in length" if "inhomogeneous" in str(error) else error
+        raise TypeError(f"{name} must be an array of {kind}: {why}") from None
 
 
 def as_ids(ids, size=None, name="ids"):
@@ -223,8 +224,20 @@ def as_list(name, values, what):
         raise TypeError(f"{name} must be a list of {what}, got {short(values)}") from None
 
 
+@contextmanager
+def expecting(name, what, given):
+    """Inside the block, where the argument is read, a value that cannot be read becomes a TypeError that says what it
+    must be."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"{name} must be a list of {what}, got {short(given)}") from None
+
+
 def check_axis(axis, ndim):
     """Raise TypeError unless the axis is a whole number, ValueError unless an array of ndim axes has it."""
+    if ndim == 0:
+        raise ValueError("a single number has no axis; expected an array with at least one")
     check_at_least("axis", axis, -ndim)
     if axis >= ndim:
         raise ValueError(f"axis must be less than {ndim}, the number of axes, got {axis}")

@@ -42,17 +42,22 @@ def naming(path):
         raise
 
 
-def _write_atomically(path, write):
-    if path.exists() and not path.is_file():
-        write(path)
+def _write_atomically(named, write):
+    if named.exists() and not named.is_file():
+        write(named)
         return
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(named))
     if in_browser():
         write_in_place(path, write)
         return
     _remove_abandoned(path)
     temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.new{path.suffix}")
-    with open(temporary, "xb") as file:
+    try:
+        file = open(temporary, "xb")
+    except OSError as error:  # the folder is missing, or nobody may write into it
+        error.filename = str(named)
+        raise
+    with file:
         try:
             _lock(file)
             write(temporary)

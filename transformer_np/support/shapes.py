@@ -120,8 +120,10 @@ def _fits(name, spec, known):
 
 def _checked(where, given, specs, optional):
     """The arguments, with lists as arrays; ValueError or TypeError for the first that does not fit."""
-    sizes, first = {"1": 1}, None
-    for name, spec in specs.items():
+    sizes, first, order = {"1": 1}, None, [*specs]
+    if where.endswith("_backward"):  # the others are the forward's: if dout does not fit them, dout is wrong
+        order.append(order.pop(0))
+    for name in order:
         if given[name] is None and name in optional:
             continue
         array = given[name] = as_float_array(given[name], f"{where}: {name}")
@@ -130,11 +132,12 @@ def _checked(where, given, specs, optional):
         elif array.dtype != given[first].dtype:
             dtypes = f"{name} is {array.dtype} but {first} is {given[first].dtype}"
             raise ValueError(f"{where}: {dtypes}; bring both to one dtype with .astype")
-        _match(where, name, array.shape, spec, sizes)
+        beside = "" if name == first else f" for {first} {given[first].shape}"
+        _match(where, name, array.shape, specs[name], sizes, beside)
     return given
 
 
-def _match(where, name, shape, spec, sizes):
+def _match(where, name, shape, spec, sizes, beside):
     """Bind the sizes of one array to the letters of its spec; ValueError for a size that does not fit."""
     if spec[0] == "...":
         tail = len(spec) - 1
@@ -148,6 +151,6 @@ def _match(where, name, shape, spec, sizes):
         known = sizes.setdefault(letter, size)
         if known != size:
             bound = ", ".join(f"{k} = {sizes[k]}" for k in spec if k in sizes and k != "1")
-            raise ValueError(f"{where}: {name} must have shape ({', '.join(spec)}) with {bound}; got {shape}")
+            raise ValueError(f"{where}: {name} must have shape ({', '.join(spec)}) with {bound}; got {shape}{beside}")
         if size == 0 or (letter == "..." and 0 in size):
             raise ValueError(f"{where}: {name} is empty, its shape is {shape}")

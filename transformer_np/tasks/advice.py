@@ -51,7 +51,8 @@ def advice(measured):
     """The most important lines of advice for this run, at most MOST, and of those about the number of steps only one:
     they would contradict each other."""
     can_gain = _loss_kept(measured) > NOTHING if measured.right is None else measured.right < WELL
-    steps = can_gain and (_overfitting(measured) or _little_learned(measured) or _still_falling(measured))
+    kinds = (_diverged, _overfitting, _little_learned, _still_falling) if can_gain else ()
+    steps = next((line for kind in kinds if (line := kind(measured))), None)
     lines = [line for line in (steps, _unknown(measured), _longer(measured)) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
 
@@ -72,12 +73,33 @@ def _little_learned(measured):
     return f"little was learned: {losses}; {way_on}"
 
 
-def _overfitting(measured):
-    """The validation loss has risen since its lowest value."""
+def _diverged(measured):
+    """The training loss has risen: above twice that of the first step, or together with the validation loss."""
+    size = max(1, len(measured.losses) // 20)
+
+    def around(step):
+        return float(np.mean(measured.losses[max(0, step - size) : step]))
+
+    first, ended = measured.losses[0], around(len(measured.losses))
+    before = min(first, around(_risen(measured)[0])) if _risen(measured) else 2 * first
+    if ended <= before:
+        return None
+    lower = f"try a smaller --lr (now {measured.rate:.2g})" if measured.rate else "try a smaller learning rate"
+    return f"training diverged: its loss was {min(first, before):.4g} before, and is {ended:.4g} at the end; {lower}"
+
+
+def _risen(measured):
+    """(step, loss) where the validation loss was lowest, if it has risen since then; else None."""
     step, lowest = min(measured.validation, key=lambda entry: entry[1])
     last = measured.validation[-1][1]
-    if last <= max(OVERFITTING * lowest, lowest + FALLING[1]):
+    return (step, lowest) if last > max(OVERFITTING * lowest, lowest + FALLING[1]) else None
+
+
+def _overfitting(measured):
+    """The validation loss has risen since its lowest value."""
+    if not _risen(measured):
         return None
+    (step, lowest), last = _risen(measured), measured.validation[-1][1]
     which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
     dropout = measured.options.get("dropout")
     how = "" if dropout is None else f" or a higher --dropout (now {dropout:g})"

@@ -32,7 +32,7 @@ def as_pretrained(tokenizer, around=False):
         parts = _of_characters(tokenizer)
     else:
         what = f"a tokenizer of {tokenizer.kind}s, whose rules for spaces and marks tokenizer.json cannot express"
-        raise ValueError(f"the run has {what}: train with --tokens char or bpe for other libraries")
+        raise ValueError(f"the run has {what}: train with --tokens char, or bpe where the task has it")
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
     added = [{"id": i, "content": token, **flags} for i, token in enumerate(SPECIAL_TOKENS)]
     found = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **parts}

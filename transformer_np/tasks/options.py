@@ -40,9 +40,9 @@ def vocab_size(default, text):
     return option(default, text, least=FIRST_MERGE)
 
 
-def warmup(default=100, least=0):
-    """The option with the steps to the highest rate; default: that of AdamW."""
-    text = f"steps to the highest learning rate, at most half of all (default: {default}; with --optimizer muon"
+def warmup(default=100, least=0, most="at most half of all"):
+    """The option with the steps to the highest rate; default: that of AdamW; most: what limits it."""
+    text = f"steps to the highest learning rate, {most} (default: {default}; with --optimizer muon"
     return option(None, f"{text} {MUON_WARMUP})", least=least, adamw=default)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import data
+from ..data.files import read_columns
 from ..data.large import parts
 from ..data.spans import SENTINEL
 from ..data.tokenizers import EOS, PAD
@@ -204,7 +205,7 @@ class TextToText(Trained):
 
     def evaluate(self, path):
         """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
-        pairs = data.read_pairs(path)
+        pairs = read_columns(path, ("text", "answer"), "a text with its prefix, a tab and the answer", "answers")
         rows = [(self.encode(text)[0].tolist(), self.tokenizer.encode(answer)) for text, answer in pairs]
         c = self.model.config
         batches = data.Seq2SeqBatches(rows, 64, 0, c.pad_id, c.bos_id, c.eos_id).in_order()

@@ -321,7 +321,7 @@ def _which_weights(trainer):
     best = trainer.best
     if best is None or best.step in (None, trainer.step):
         return ""
-    since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it has not fallen further"
+    since = "it has risen" if best.latest > OVERFITTING * best.loss else "it has not fallen further"
     losses = f"{best.loss:.4f} there, {best.latest:.4f} at step {trainer.step}"
     return f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} ({losses})"
 

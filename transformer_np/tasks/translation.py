@@ -49,7 +49,7 @@ class TranslationOptions(TaskOptions):
         f"highest learning rate (default: {LR} * sqrt(64 / d_model); built-in pairs: 1/sqrt(d_model * warmup); Muon: "
         f"{MUON_LR})",
     )
-    warmup: int | None = flag.warmup(300, least=1)
+    warmup: int | None = flag.warmup(300, least=1, most="with muon at most half of all")
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
     freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
     seed: int = flag.seed("parameters, split, batches and dropout")

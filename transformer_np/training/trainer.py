@@ -120,8 +120,10 @@ class Trainer:
             check_at_least(name, every or 0, 0)
         # they are read more than once, which an iterator cannot be
         validation, sample = (list(data) if isinstance(data, Iterator) else data for data in (validation, sample))
-        if not {id(p) for p in self.optimizer.parameters} & {id(p) for p in self.model.parameters()}:
-            raise ValueError("optimizer has no parameter of this model, which would learn nothing: make a new one")
+        asked = getattr(getattr(self.objective, "model", None), "parameters", self.model.parameters)()
+        for name, parameters in (("optimizer", self.optimizer.parameters), ("objective", asked)):
+            if not {id(p) for p in parameters} & {id(p) for p in self.model.parameters()}:
+                raise ValueError(f"{name} has no parameter of this model, which would learn nothing: make a new one")
         if self.checkpoint and self.leads:
             Path(self.checkpoint).parent.mkdir(parents=True, exist_ok=True)
         self.interrupted = self._stop = False

@@ -30,6 +30,16 @@ def judged(name, answer, trials=None):
     return judge(trials, findings(trials, [attempt(exercise, answer, case) for case in trials.cases]))
 
 
+def test_a_crash_has_its_advice_without_time_for_a_mistake():
+    trials = Trials(all_exercises()["linear_backward"], 0)
+
+    def answer(dy, x, w):
+        return dy @ w.T, x.T @ dy, dy.sum(axis=tuple(range(dy.ndim - 1)))
+
+    found = findings(trials, [attempt(trials.exercise, answer, case) for case in trials.cases])
+    assert "`.T` reverses all axes" in judge(trials, found, is_brief=True).message
+
+
 @pytest.fixture
 def jumping_clock(monkeypatch):
     """Every clock jumps by an hour at each look, also where a module of the judging has imported it by name."""

@@ -1,11 +1,13 @@
 """The judging of answers to an exercise of our own: outcomes, mistakes together, crashes, what must not be named."""
 
 import builtins
+import logging
 import math
 import sys
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -147,7 +149,7 @@ def with_total(y=lambda y: y, total=lambda total: total):
         (lambda x, w, scale=1.0: nothing_at_all * x, "crashed", "a name without a value"),  # noqa: F821
         (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "crashed", "a float as a size or index"),
         (lambda x, w, scale=1.0: x + x.T, "crashed", "`.T` of more than two axes"),
-        (lambda x, w, scale=1.0: (x @ w)[..., :1] + np.zeros(x.shape[:-1]), "crashed", "missing last axis"),
+        (lambda x, w, scale=1.0: (x @ w)[..., :1] + np.zeros(x.shape[:-1]), "crashed", "missing axis"),
         (lambda x, w, scale=1.0: math.log(-1 - np.abs(x).max()), "crashed", "outside of the function's domain"),
         (lambda x, w, scale=1.0: x @ w - x.sum(-1) * np.ones((2, 1)), "crashed", None),
         (lambda x, w, scale=1.0: [1][5], "crashed", None),
@@ -637,6 +639,46 @@ def test_an_answer_that_autoreload_has_renewed_has_its_line(tmp_path):
     exec(compile(file.read_text(encoding="utf-8").lstrip("x =1\n"), str(file), "exec"), names)
     assert names["tanh_backward"].__code__.co_firstlineno == 1
     assert "One change in line 5 makes it right" in check("tanh_backward", names["tanh_backward"], quiet=True).message
+
+
+@pytest.mark.parametrize("of_class", [False, True])
+def test_an_answer_whose_file_has_changed_since_is_told_so(tmp_path, of_class):
+    """In a notebook, a module that is imported again is not loaded again."""
+    file, names = tmp_path / "own.py", {}
+    code = "import numpy as np\n\n\ndef relu(x):\n    return np.maximum(x, 0)\n"
+    if of_class:
+        code = "import numpy as np\n\n\nclass Relu:\n    def __init__(self):\n        pass\n\n    "
+        code += "@staticmethod\n    def __call__(x):\n        return np.maximum(x, 0)\n"
+    file.write_text(code, encoding="utf-8")
+    exec(compile(code, str(file), "exec"), names)
+    answer = names["Relu"]() if of_class else names["relu"]
+    file.write_text(f"x = 1\n{code}", encoding="utf-8")
+    assert check("relu", answer, quiet=True).message == "relu: right."
+    file.write_text(code.replace("0", "1"), encoding="utf-8")
+    assert "own.py has changed since it was loaded" in check("relu", answer, quiet=True).message
+
+
+def test_an_answer_whose_assertions_pytest_has_rewritten_is_that_of_its_file():
+    def relu(x):
+        assert np.ndim(x), "no array"
+        return np.maximum(x, 0)
+
+    assert check("relu", relu, quiet=True).message == "relu: right."
+
+
+def test_what_an_answer_logs_is_shown_once():
+    """A handler keeps the stream that it was made with, so that nothing is redirected."""
+    shown, logger = StringIO(), logging.getLogger("of a student")
+    logger.addHandler(logging.StreamHandler(shown))
+
+    def relu(x):
+        logger.error("relu of %s", x.shape)
+        return np.maximum(x, 1)
+
+    before = logging.root.manager.disable
+    assert not check("relu", relu, quiet=True).passed
+    assert shown.getvalue().count("\n") == 1
+    assert logging.root.manager.disable == before
 
 
 def test_a_picture_in_an_answer_is_shown_once(monkeypatch):

@@ -13,6 +13,26 @@ from transformer_np.homework.judging.trials import Trials
 # --- an edit makes it right -------------------------------------------------------------------------------------------
 
 EDITS = wrong_answers("""
+--- the parameters are in another order than the call's arguments
+says: The parameters are in the wrong order: the exercise has (dy, x, w). One change in line @ makes it right:
+named: order of parameters
+repair: def linear_backward(dy, x, w):
+def linear_backward(x, w, dy):  # shown
+    rows, dy_rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    return dy @ w.T, rows.T @ dy_rows, dy_rows.sum(0)
+
+--- the parameters are in another order, and what fails is no advice
+says: The parameters are in the wrong order: the exercise has (ids, table).
+not: astype
+def embedding(table, ids):  # shown
+    return table[ids]
+
+--- an assertion that does not hold
+says: right without this line. One change in line @ makes it right:
+def linear(x, w, b=None):
+    assert x.shape[-1] == w.shape[1], (x.shape, w.shape)  # shown
+    return x @ w if b is None else x @ w + b
+
 --- two changes in one line
 says: Two changes in line @ make it right:
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -524,27 +544,6 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     dK = np.matmul(turned(dS), q)  # shown
     dQ = np.matmul(dS, k) * k.shape[-1] ** -0.5
     return dQ, dK, np.matmul(turned(weights), dout)
-
---- what another right answer writes otherwise is not wrong
-says: Where there is a mask, the future is not hidden
-def moved(x):
-    *b, T, S = x.shape
-    return np.pad(x, [(0, 0)] * len(b) + [(0, 0), (1, 0)]).reshape(*b, -1)[..., T:].reshape(x.shape)  # not shown
-
-def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-    (T, K), S = q.shape[-2:], k.shape[-2]
-    if T > S:
-        raise ValueError("more queries than keys")
-    by_content = np.einsum("bhtk,bhsk->bhts", q + content_bias[:, None], k)
-    by_place = moved(np.einsum("bhtk,hsk->bhts", q + position_bias[:, None], r))
-    s = (by_content + by_place) / q.dtype.type(K**0.5)
-    masks = mask if isinstance(mask, tuple) else [np.arange(S) > np.arange(S - T, S)[:, None] if mask is None else mask]
-    for m in masks:
-        s = np.where(m, s.dtype.type(-np.inf), s) if m.dtype == bool else s + m.astype(s.dtype)
-    top = s.max(-1, keepdims=True)
-    e = np.exp(s - np.where(np.isinf(top), 0, top).astype(s.dtype))
-    w = e / np.maximum(e.sum(-1, keepdims=True), np.finfo(s.dtype).tiny)
-    return w @ v, w
 
 --- one mask of several
 def attention_scores(q, k, mask=None):

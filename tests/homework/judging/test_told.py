@@ -653,6 +653,33 @@ class AddNorm(blocks.AddNorm):
 
     def backward(self, dout, sublayer_backward): ...
 
+--- a block is written, and not the one that it calls
+outcome: not started
+says: EncoderBlock: not started: it calls AddNorm, which is not written yet. It is right as soon as your AddNorm is.
+from transformer_np.layers import FeedForward, MultiHeadAttention, blocks
+
+class AddNorm(blocks.AddNorm):
+    def forward(self, x, sublayer):
+        raise NotImplementedError
+
+    def backward(self, dout, sublayer_backward):
+        raise NotImplementedError
+
+class EncoderBlock(blocks.EncoderBlock):
+    def __init__(
+        self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+        rng=None, dtype=np.float32,
+    ):
+        around = dropout, norm_first, eps, bias, np.random.default_rng(rng), dtype
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, around[4], dtype)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, around[4], dtype)
+        self.add_norm2 = AddNorm(d_model, *around)
+
+    def forward(self, x, mask=None, cache=None):
+        a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))
+        return self.add_norm2(a, self.feed_forward)
+
 --- no `return` on any way through the function
 says: it returned None. Is there a `return` on every way through it?
 def beam_search(
@@ -716,6 +743,57 @@ not: .pyx
 def text_windows(ids, block_size, batch_size, rng):
     start = rng.integers(0, len(ids) - 10**9, size=batch_size)
     return ids[start], ids[start]
+
+--- a package that is not there
+says: No module named 'not_installed'. File
+says: NumPy alone
+not: line makes
+not: arrays of this case
+def gelu(x, approximate="tanh"):
+    from not_installed.special import erf
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+
+--- parameters in another order beside another mistake
+says: crashed. IndexError
+says: The parameters are in the wrong order: the exercise has (table, buckets).
+not: astype
+named: order of parameters
+def relative_position_bias(buckets, table):
+    return table[buckets]
+
+--- an axis that is missing in the middle
+says: without axis 1
+says: np.expand_dims(x, 1)
+def negative_sampling_loss(center, context, negatives):
+    p_context, p_negatives = (1 / (1 + np.exp(-(center * x).sum(-1))) for x in (context, negatives))
+    return -np.mean(np.log(p_context) + np.log(1 - p_negatives).sum(-1)), p_context, p_negatives
+
+--- an argument that is left out is None, whatever its size is in this case
+says: In this case S is None.
+not: sizes in this case
+def causal_mask(T, S=None):
+    return ~np.tri(T, S, S - T, bool)
+
+--- None of a helper, beside an argument that is None too
+says: without `return`?
+not: mask is None
+def softmax_of(scores):
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    e / e.sum(-1, keepdims=True)
+
+def scaled_dot_product_attention(q, k, v, mask=None):
+    weights = softmax_of(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
+    return weights @ v, weights
+
+--- a parameter with the name of a function
+says: has a parameter or a variable the same name?
+def mask(n):
+    return np.where(np.tri(n, dtype=bool), 0, -np.inf)
+
+def attention_scores(q, k, mask=None):
+    return q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask(q.shape[-2])
 
 --- an axis of length 0 is told
 says: one number of a mask for all keys

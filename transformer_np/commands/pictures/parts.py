@@ -28,7 +28,7 @@ def draw_contributions(args, plots):
 
     asked = _Question(args)
     parts = inspection.contributions(asked.model, asked.inputs, asked.target, asked.position)
-    title = f"{asked.quantity} = {parts.total:.2f} after {asked.text}".replace("= -", "= −")
+    title = f"{asked.quantity} = {parts.total:.2f} {asked.text}".replace("= -", "= −")
     return plots.contributions(parts, asked.quantity, title if args.slide is None else None)
 
 
@@ -51,14 +51,14 @@ def draw_attribution(args, plots):
     estimate = inspection.attribution(*question)
     tried = None if args.no_measure else inspection.measured(*question)
     how = f"patched from {short(args.patch)}" if args.patch else "without each part"
-    title = f"{asked.quantity} after {asked.text}, {how}"
+    title = f"{asked.quantity} {asked.text}, {how}"
     return plots.attribution(estimate, tried, asked.quantity, title if args.slide is None else None)
 
 
 class _Question:
     """Who wrote this word? The model of --model or --pretrained, its inputs for the text, the ids of the words.
 
-    .model, .inputs, .position: of the logit, .target: an id or a pair, .quantity: its name, .text: that of the title
+    .model, .inputs, .position: of the logit, .target: an id or a pair, .quantity: its name, .text: where it is
     """
 
     def __init__(self, args):
@@ -66,7 +66,8 @@ class _Question:
         from ...support.checks import short
 
         self._found = found = _run(args.model) if args.pretrained is None else _pretrained(args.pretrained)
-        self.model, self.text, self.position = found.model, short(args.text), -1
+        where = "for" if found.labels is not None else "in" if isinstance(found.model, Bert) else "after"
+        self.model, self.text, self.position = found.model, f"{where} {short(args.text)}", -1
         self._answer = [self.model.config.bos_id] if hasattr(self.model, "decode") else None
         if args.after is not None:
             if self._answer is None:
@@ -83,6 +84,9 @@ class _Question:
         self.target, self.quantity = first, f"logit of {self._name(first)}"
         if args.other is not None:
             self.target = first, self._id("--other", args.other)
+            if self.target[1] == first:
+                which = "most likely word" if args.target is None else "--target"
+                raise ValueError(f"--other {args.other!r} is the {which} itself: choose a different one")
             self.quantity += f" − {self._name(self.target[1])}"
 
     def _masked(self, ids, text):

@@ -63,12 +63,16 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
         lines = "".join(traceback.format_exception_only(error)[:-1])
         text = error.msg
+        text += ": save the file as UTF-8" if "'utf-8' codec can't decode" in text else ""
     advice = ""
     if isinstance(error, TypeError) and not frames and exercise is not None:
         advice = _parameters_that_do_not_fit(exercise, answer)
     if isinstance(error, NotImplementedError) and _is_begun(error):
         advice = "The answer is begun, but this line says that a part of it is not written yet."
     where = frames[-1].name if frames else ""
+    inside = next((frame.f_locals.get("self") for frame, _ in _running(error)), None)
+    if isinstance(answer, type) and inside is not None and answer not in type(inside).__mro__:
+        where = type(inside).__name__  # which has methods of the same names
     where = "" if where == getattr(answer, "__name__", None) else where
     lines = lines[:MOST_TEXT].rstrip()
     return Crash(kind, text[:MOST_TEXT], where, lines, advice, _operation_of(error))

@@ -9,6 +9,7 @@ from .family import family_with
 from .words import WIDTH
 
 MOVES = ("order of lines", "indentation")  # of whole lines
+ORDER = "order of parameters"
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ KINDS = {
     "missing argument": "An argument is missing in this call.",
     "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
+    ORDER: "The parameters are in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
     "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
     "missing condition": "This line must not run every time.",

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
 
-from .edit import Edit
-from .syntax import Names, counts, expression, is_name, is_named_result, is_value, name_of, places
+from .edit import ORDER, Edit
+from .syntax import Names, counts, expression, in_order, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -60,11 +60,13 @@ _LIKE = (
 )  # fmt: skip
 _FEW = 5  # names in a formula, of which two may be in each other's place
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
+_NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
-def edits_of(tree, without=()):
-    """The Edits of a function or class; without: the names of methods that stay as they are"""
+def edits_of(tree, without=(), parameters=()):
+    """The Edits of a function or class; without: the names of methods that stay as they are; parameters: the names of
+    those of a right answer, in their order"""
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
@@ -83,6 +85,7 @@ def edits_of(tree, without=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
+    yield from _reordered(tree, parameters)
     yield from _exchanged(tree)
     yield from _moved(tree, without)
 
@@ -274,6 +277,15 @@ def _binds_otherwise(part, node):
     return isinstance(part, ast.BinOp) and None not in kinds and kinds[0] != kinds[1]
 
 
+def _reordered(tree, wanted):
+    """The Edit that gives a function its parameters in the order of others with the same names."""
+    if right := in_order(tree, wanted):
+        args, hints = tree.args.args, {arg.arg: arg.annotation for arg in tree.args.args}
+        moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(right) if name != args[i].arg]
+        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
+        yield replace(first, also=tuple(others))
+
+
 def _exchanged(tree):
     """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
     within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
@@ -298,7 +310,7 @@ def _moved(tree, without):
         for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
             for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, ast.FunctionDef | ast.Return) or counts(one) for one in (line, below)):
+                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
                     other = Edit("order of lines", 1, below, parent, field, i + 1, line)
                     yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
             for i, loop in enumerate(lines if isinstance(lines, list) else ()):
@@ -412,7 +424,7 @@ def _names(node, parent, field, names):
             yield "extra part", node.func.value
     if isinstance(node, ast.Subscript) and is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
         yield "missing index", node.value
-    if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Break):
+    if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Assert | ast.Break):
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             yield "extra line", ast.Pass()
 

@@ -1,5 +1,6 @@
 """What an answer gives in one case, next to what is right, and the rules that it breaks."""
 
+import re
 from dataclasses import replace
 from functools import cached_property
 from inspect import signature
@@ -194,10 +195,17 @@ class Finding:
     def arguments(self):
         return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
 
+    @property
+    def _left_out(self):
+        """{name: None} of the arguments that are None by default and in the line that raised an exception."""
+        line = self.tried.crash.trace.rpartition(", line ")[2]
+        parameters = signature(self.exercise.reference).parameters.values()
+        return {p.name: None for p in parameters if p.default is None and re.search(rf"\b{p.name}\b", line)}
+
     def description(self):
         """The description of a crash or of an output of the wrong kind."""
         if self.tried.crash:
-            return about_crash(self.tried.crash, self.case, self.arguments)
+            return about_crash(self.tried.crash, self.case, self._left_out | self.arguments)
         return about_structure(self.exercise, self.tried.output, self.expected)
 
 

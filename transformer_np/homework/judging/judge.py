@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from textwrap import fill
 
 from .crash import warn_of
+from .edit import ORDER
 from .example import smallest_call
 from .explain import Explanation, explain
 from .finding import CHANGED, SHARED, broken_rules
@@ -59,7 +60,12 @@ def judge(trials, found, pointed=None, is_brief=False):
     core = all(finding.case.extended for finding in failed)
     first = next(finding for finding in failed if core or not finding.case.extended)
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
-    if all(finding.wrong == [] for finding in failed):
+    if trials.order:  # what else is said would be of the wrong arguments
+        text = f"The parameters are in the wrong order: the exercise has ({', '.join(trials.order)})."
+        explanation = Explanation([ORDER], [text], [])
+        is_shown = pointed and pointed.place and pointed.place.kind == ORDER
+        lines = lines_to_show(trials, pointed if is_shown else None, {}, explanation)
+    elif all(finding.wrong == [] for finding in failed):
         explanation = Explanation(list(rules), list(rules.values()), [])
         lines = lines_to_show(trials, pointed, rules, Explanation([], [], []))
     else:
@@ -98,6 +104,10 @@ def _explained(trials, found, pointed):
 
 
 def _unexplained(found):
+    first = next(finding for finding in found if finding.wrong != [])
+    if first.tried.crash:
+        described = first.description()
+        return Explanation([*filter(None, [described.name])], [described.text], [])
     return Explanation([], [smallest_call(found)], [])
 
 

@@ -16,7 +16,7 @@ from ..guard import guarded, unheard
 from .attempt import attempt, work_of
 from .compare import close
 from .cover import Cells, Cover, unwarned
-from .edit import MOVES, Tokens, about, parameters, undone_by
+from .edit import MOVES, ORDER, Tokens, about, parameters, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, OF_A_STEP, Family, family_with, without_huge_arrays
 from .finding import Finding
@@ -235,9 +235,10 @@ class _Edits:
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
-            return line not in lines, self._distance(edit, tokens), edit.group + level
+            return edit.kind != ORDER, line not in lines, self._distance(edit, tokens), edit.group + level
 
-        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
+        given, order = self.trials.exercise.given, self.trials.order
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, given, order)]
         return sorted(edits, key=unlikeliness)
 
     def _distance(self, edit, tokens):
@@ -396,19 +397,37 @@ def _holds(condition, edit):
 
 
 def _place(family, edit):
-    node, new = edit.node, edit.new
+    node = edit.node
     is_attribute = edit.kind == "function" and isinstance(node, ast.Attribute) and node.lineno == node.end_lineno
     shown, before, rest = family.parts(node, is_attribute)
     others = [other.node for other in edit.also if edit.kind not in MOVES]
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
     edits = (Hypothesis(edit.kind, about(edit), "student", edit, node, marks),)
     if edit.also:
-        return Place(edits)
-    text = ast.unparse(new)
+        return Place(edits, _repaired(family, edit))
+    repair = f"{before.strip() and before.lstrip()}{_written(edit)}{rest}"
+    return Place(edits, indent(repair, "    ").rstrip())
+
+
+def _written(edit):
+    """The code that an edit puts in the place of its node."""
+    new = edit.new
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
-        text = "\n".join(ast.unparse(part) for part in new.body)
+        return "\n".join(ast.unparse(part) for part in new.body)
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    repair = f"{before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edits, indent(repair, "    ").rstrip())
+    return f"({ast.unparse(new)})" if needs_brackets else ast.unparse(new)
+
+
+def _repaired(family, edit):
+    """A line after an edit of several of its places; "" if they are in several lines, or one in another."""
+    parts = sorted((edit, *edit.also), key=lambda part: part.node.col_offset)
+    begins, ends = [part.node.col_offset for part in parts], [part.node.end_col_offset for part in parts]
+    is_one = {line for part in parts for line in (part.node.lineno, part.node.end_lineno)} == {edit.node.lineno}
+    if edit.kind in MOVES or not is_one or any(end > begin for end, begin in zip(ends, begins[1:], strict=False)):
+        return ""
+    line = family.lines[edit.node.lineno - 1].encode()
+    for part, begin, end in zip(parts[::-1], begins[::-1], ends[::-1], strict=True):
+        line = line[:begin] + _written(part).encode() + line[end:]
+    return indent(line.decode().strip(), "    ")

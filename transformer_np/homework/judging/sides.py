@@ -40,14 +40,10 @@ class Sides:
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @cached_property
-    def right_case(self):
-        """The number of the first right case which is no narrow one, or None."""
-        return next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
-
-    @cached_property
     def ran_rightly(self):
-        """The nodes with a value in this case."""
-        return set() if self.right_case is None else {*self.values(self.right_case)}
+        """The nodes with a value in a right case which is no narrow one."""
+        right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
+        return set() if right is None else {*self.values(right)}
 
     @cached_property
     def only_wrong(self):

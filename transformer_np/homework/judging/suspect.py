@@ -206,16 +206,15 @@ def _made(sides, name, names):
         return []
     mistaken, usual = (Traced(sides.trials, family, MOST_VALUES) for family in families)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
-    of, right = {}, sides.right_case
-    for number in cases + [right] * (right is not None):
+    of = {}
+    for number in cases:
         for traced in (mistaken, usual):
             traced.results(number)
             sides.trials.left -= sides.work
         of[number] = mistaken.of, usual.of
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
-        places = {n: by(sides, n, *of[n], shape).first() for n in of}
-        found += [places[n] for n in cases if places[n] and places[n] != places.get(right)]
+        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
         if any(len(places) == 1 for places in found):
             break
 

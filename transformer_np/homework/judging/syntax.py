@@ -142,3 +142,10 @@ def is_value(node, parent, field):
         return False
     name = getattr(node, "operand", node)  # no factor makes anything of infinity
     return not (is_name(name, "self") or is_name(name, "np") or getattr(name, "attr", "") in ("shape", "inf"))
+
+
+def in_order(tree, names):
+    """The parameters of a function in the order that these names have; () if they have it, or others are among them."""
+    own = [arg.arg for arg in tree.args.args] if isinstance(tree, ast.FunctionDef) else []
+    right = tuple(name for name in names if name in own)
+    return right if len(right) == len(own) and right != tuple(own) else ()

@@ -22,7 +22,10 @@ class Trials:
     was judged before changes nothing: what it made known is paid for again
     unread: {parameter that nothing in the answer reads: {number: Finding} of the wrong cases left out for it}
     whole: the trials with these cases
+    order: the parameters of the answer in the order of the exercise, if it has them in another one
     """
+
+    order = ()
 
     DRAWS = 3  # of every case, with different sizes and numbers
     WORK, OF_A_VARIANT = 4_000_000, 5_000

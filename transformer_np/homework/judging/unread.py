@@ -1,10 +1,13 @@
 """Parameters that nothing in an answer reads: what else is wrong shows in the calls that leave them as they are."""
 
 import ast
+from copy import copy
+from inspect import signature
 
 from .compare import close
 from .family import Family
 from .finding import findings
+from .syntax import in_order
 from .words import cases_of, with_cases
 
 
@@ -26,6 +29,9 @@ def without_unread(trials, attempts, function):
     """The trials and the Findings of an answer's attempts, without the cases that are wrong because they set a
     parameter that nothing in the answer, of which this is the syntax tree, reads; all of them if no other case is
     wrong."""
+    if order := in_order(function, signature(trials.exercise.reference).parameters):
+        trials = copy(trials)
+        trials.order = order
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
     if not wrong:

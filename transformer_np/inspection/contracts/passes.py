@@ -2,6 +2,7 @@
 where, and what to do next."""
 
 import copy
+from functools import partial
 
 import numpy as np
 
@@ -111,6 +112,9 @@ def wrong_gradient(entry, case):
     ours, right = entry.analytic, entry.numeric
     numbers = f"backward gives {ours:.6g}, differences give {right:.6g}"
     text = f"the gradient of {entry.name} is wrong at ({place}): {numbers}."
+    if again := _called_again(case):
+        why = "keeps the arrays of its last call alone: make a layer for each call; they may share a Parameter"
+        return f"{text} self.{again} is called several times in one forward, and {why}."
     if not np.isfinite(ours):
         return f"{text} Look for a division by 0."
     if right == 0:
@@ -134,3 +138,17 @@ def wrong_gradient(entry, case):
         several = f"The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once"
         return f"{text} {several}: F.embedding_backward adds all."
     return text
+
+
+def _called_again(case):
+    """The name of a module inside that one forward calls several times, or None."""
+    module, calls = case.fresh(), []
+    for name, inner in [*module.named_modules()][1:]:
+        inner.forward = partial(_counted, calls, name, inner.forward)
+    case.forward(module)
+    return next((name for name in calls if calls.count(name) > 1), None)
+
+
+def _counted(calls, name, forward, *inputs, **options):
+    calls.append(name)
+    return forward(*inputs, **options)

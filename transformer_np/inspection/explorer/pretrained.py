@@ -83,7 +83,7 @@ def translated(pattern):
     if any(sign in pattern for sign in ("(?>", "++", "*+", "?+", "\\h", "\\G", "&&", "[[:")):
         raise ValueError(unknown)
     made, in_class, ignoring = [], False, 0  # ignoring: the depth of groups inside (?i:
-    for part in re.findall(r"\(\?i:|\\.|.", pattern, re.DOTALL):
+    for part in re.findall(r"\(\?i:|\\.|.", pattern.replace(r"[\s\S]", "[^]"), re.DOTALL):  # any character
         if part == "(?i:":
             made.append("(?:")
             ignoring = 1

@@ -18,21 +18,24 @@ def about_crash(crash, case, inputs):
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
         return Hypothesis(name, crash.advice)
+    if crash.kind == "ModuleNotFoundError":
+        text = "Answers are graded with Python's standard library and NumPy alone: write it with these."
+        return Hypothesis("a module that is not there", text)
+    if crash.kind == "TypeError" and "NoneType" in crash.text and "not callable" not in crash.text:
+        nothing = [name for name, value in inputs.items() if value is None]
+        if nothing:
+            text = f"In this case {listed(nothing)} is None. The answer must also work without it."
+            return Hypothesis(f"{listed(nothing)} may be None", text)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     if of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
         raised += f" in {of_python[1]}"
     for kinds, pattern, name, text in _KNOWN:
         if crash.kind in kinds.split() and re.search(pattern, raised):
             return Hypothesis(name, " ".join([text, *_arguments(case, inputs)]))
-    if crash.kind == "TypeError" and "NoneType" in crash.text:
-        nothing = [name for name, value in inputs.items() if value is None]
-        if nothing:
-            text = f"In this case {listed(nothing)} is None. The answer must also work without it."
-            return Hypothesis(f"{listed(nothing)} may be None", text)
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
-            advice, name = _without_last_axis(crash.text), "missing last axis"
+            advice, name = _without_axis(crash.text), "missing axis"
         is_empty = re.search(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)", crash.text)  # a shape
         if not advice and is_empty and all(np.size(value) for value in inputs.values()):
             advice, name = ["An array here has an axis of length 0."], "a slice behind the end"
@@ -80,7 +83,11 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("ValueError", "read-only", "writes into a read-only array",
      "This array is read-only. Make a new array or a copy."),
     ("UFuncTypeError TypeError", r"dtype\('O'\)", "computes with None",
-     "One of the values here is None or a list, not an array: is it an argument that this call leaves out?"),
+     "One of the values here is None or a list, not an array: is it an argument that this call leaves out, or the "
+     "result of a function without `return`?"),
+    ("ValueError", r"matmul: Input operand \d does not have enough dimensions \(has 0", "computes with None",
+     "One side of this product is None or a single number, not an array: is it the result of a function without "
+     "`return`?"),
     ("UFuncTypeError _UFuncOutputCastingError UFuncOutputCastingError", "Cannot cast",
      "writes floats into an integer array",
      "An array of integers or truth values cannot store floats. Make a float array first."),
@@ -104,6 +111,8 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
      "a float as a size or index",
      "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("TypeError", "object is not callable", "calls what is no function",
+     "What is called here is no function in this call: has a parameter or a variable the same name?"),
     ("TypeError", "unhashable type: 'numpy.ndarray'", "an array as a key",
      "An array can change, so it is no key of a dict and no item of a set. @lru_cache and @cache keep their results in "
      "a dict whose keys are the arguments: they work for numbers, not for arrays."),
@@ -163,8 +172,8 @@ def _transposed(crash, inputs):
     return []
 
 
-def _without_last_axis(text):
-    """[a sentence on two shapes of NumPy's message of which one lacks the last axis of the other]"""
+def _without_axis(text):
+    """[a sentence on two shapes of NumPy's message of which one lacks an axis of the other, but for the first]"""
     shapes = [tuple(map(int, re.findall(r"\d+", s))) for s in re.findall(r"\((\d+(?:,\d*)*)\)", text)]
     for short, long in permutations(shapes, 2) if "broadcast" in text else ():
         if short and short == long[:-1]:
@@ -172,6 +181,12 @@ def _without_last_axis(text):
                 f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. If a sum or a mean "
                 "has lost the axis, keepdims=True keeps it; x[..., None] adds one at the end."
             ]
+        for axis in range(1, len(long) - 1):
+            if short == (*long[:axis], *long[axis + 1 :]):
+                return [
+                    f"{short} is {long} without axis {axis}, but NumPy aligns shapes from the right: "
+                    f"np.expand_dims(x, {axis}) adds an axis of length 1 there."
+                ]
     return []
 
 
