@@ -545,6 +545,41 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     dQ = np.matmul(dS, k) * k.shape[-1] ** -0.5
     return dQ, dK, np.matmul(turned(weights), dout)
 
+--- what the library computes in the same way is right
+says: Keys before the start
+def window_attention(q, k, v, window, causal=False):
+    if window < 0:
+        raise ValueError("a window of less than 0")
+    T = q.shape[-2]
+    before = max(0, min(window, T - 1))
+    behind = before * (not causal)
+    around = [(0, 0)] * (q.ndim - 2) + [(before, behind), (0, 0)]
+    near = np.arange(T)[:, None] + np.arange(before + 1 + behind)
+    keys, values = (np.pad(a, around)[..., near, :] for a in (k, v))
+    scores = (q[..., None, :] * keys).sum(-1) / np.sqrt(q.shape[-1])  # not shown
+    e = np.exp(scores - scores.max(-1, keepdims=True))  # shown
+    weights = e / e.sum(-1, keepdims=True)  # not shown
+    return (weights[..., None] * values).sum(-2), weights  # not shown
+
+--- a list of rows of different lengths
+says: log p of the end token is missing
+def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    end, ids = model.config.eos_id, np.full((len(src), 1), model.config.bos_id)
+    over, total = np.zeros(len(src), bool), np.zeros(len(src))
+    with model.evaluating():
+        memory = model.encode(src)
+        while ids.shape[1] <= max_len and not over.all():
+            z = model.decode(ids, memory, src)[:, -1].astype(float)
+            log_p = z - z.max(-1, keepdims=True)
+            log_p -= np.log(np.exp(log_p).sum(-1, keepdims=True))
+            best = log_p.argmax(-1)
+            over |= best == end
+            total += np.where(over, 0, log_p.max(-1))  # shown
+            ids = np.concatenate([ids, best[:, None]], axis=1)
+    rows = [[*row, end] for row in ids[:, 1:].tolist()]
+    found = [row[: row.index(end)] for row in rows]
+    return (found, total) if return_log_probs else found
+
 --- one mask of several
 def attention_scores(q, k, mask=None):
     scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)  # not shown

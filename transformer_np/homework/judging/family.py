@@ -7,6 +7,7 @@ import sys
 import warnings
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
+from inspect import unwrap
 from math import isqrt
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
@@ -63,8 +64,8 @@ class Family:
 
     def __init__(self, answer, of_student=True):
         bare, origin_of, copied = _undecorated, _origin_of, _copied
-        if not of_student:  # the library's decorators stay, and its functions change nothing
-            bare, origin_of, copied = _itself, lambda thing: (thing, _itself), _itself
+        if not of_student:  # the library's functions change nothing
+            bare, origin_of, copied = _unwrapped, lambda thing: (thing, _itself), _itself
         self.answer, (origin, self._again) = answer, origin_of(answer)
         answer = bare(origin)
         self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not origin, {}
@@ -293,6 +294,11 @@ def _undecorated(thing):
         held = [value for value in cells if isinstance(value, FunctionType)]
         thing = getattr(thing, "__wrapped__", held[0] if len(held) == 1 else thing)
     return thing
+
+
+def _unwrapped(thing):
+    """A function of the library without its check of shapes."""
+    return unwrap(thing) if isinstance(thing, FunctionType) else thing
 
 
 def _origin_of(thing):

@@ -158,10 +158,10 @@ class Sides:
         return list(right.values())
 
     def known_in(self, number, shape):
-        """The values of the right answers in a case, and the axes in front and at the end of its arrays, which *b is in
-        `*b, T, D = x.shape`; shape: whether an array's shape counts, not only its numbers"""
+        """The values of the right answers in a case, the shapes of its arrays, and the axes in front and at their end,
+        which *b is in `*b, T, D = x.shape`; shape: whether an array's shape counts, not only its numbers"""
         shapes = [a.shape for a in arrays_of(self.trials.cases[number])]
-        axes = [part for sizes in shapes for n in range(1, len(sizes)) for part in (sizes[:n], sizes[n:])]
+        axes = [part for sizes in shapes for n in range(len(sizes)) for part in (sizes[:n], sizes[n:])]
         return Known([*axes, *(flat(value, shape) for values, _ in self.right_values(number) for value in values)])
 
     def fine_in(self, number, shape):

@@ -362,7 +362,8 @@ def _new_array(sides, number):
     returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
     makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
-    is_wrong = len(values) == 1 and is_array(values[0]) and values[0].shape == np.shape(own[returned[0]][0])
+    shapes = [getattr(value, "shape", None) for value in (*values, *(own[n][0] for n in returned[:1]))]
+    is_wrong = len(values) == 1 and None not in shapes and len({*shapes}) == 1
     return makers if finding.outcome == "wrong shape" and is_wrong else []
 
 

@@ -150,6 +150,8 @@ def relative_shift(x):
             column = s + T - 1 - t
             if 0 <= column < S:
                 y[..., t, s] = x[..., t, column]
+            elif s > S - T + t + 1:  # in the future, behind a zero: a number of the next row, as without loops
+                y[..., t, s] = x[..., t + 1, s - S + T - t - 2]
     return y
 
 
