@@ -1,6 +1,7 @@
 """What the code of a student may do to the process that runs it, and which code is a student's."""
 
 import builtins
+import logging
 import os
 import random
 import sys
@@ -99,10 +100,6 @@ def unheard(errors=True):
 @contextmanager
 def _unlogged():
     """A handler keeps the stream that it was made with."""
-    logging = sys.modules.get("logging")
-    if logging is None:
-        yield
-        return
     before = logging.root.manager.disable
     logging.disable()
     try:
