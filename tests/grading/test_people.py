@@ -150,7 +150,7 @@ def remarks_of(tmp_path, roster=None):
 def test_whose_name_it_is(tmp_path, roster, entry, owner):
     """The whole name wins, then the longest; a hyphen or an apostrophe between letters does not end a name."""
     (tmp_path / "roster.csv").write_text(f"id,name\n{roster}\n", encoding="utf-8")
-    ids, _ = Roster(tmp_path / "roster.csv", parse_course(TWO)).owners(f"{entry}.py")
+    ids, *_ = Roster(tmp_path / "roster.csv", parse_course(TWO)).owners(f"{entry}.py")
     assert " or ".join(ids) == owner
 
 
@@ -271,7 +271,7 @@ def test_those_who_hand_in_together_have_one_path(tmp_path):
     with zipfile.ZipFile(tmp_path / "g_reports" / "moodle_feedback.zip") as file:
         assert b"Ada L</h1>" in file.read(*file.namelist())
     (tmp_path / "r.csv").write_text("id,path\nada,team*\nben,team 1*\n")
-    assert Roster(roster, parse_course(TWO)).owners("team 1.py") == (["ada", "ben"], None)  # perhaps a slip
+    assert Roster(roster, parse_course(TWO)).owners("team 1.py") == (["ada", "ben"], None, False)  # perhaps a slip
 
 
 def times_in(folder, assignment=""):

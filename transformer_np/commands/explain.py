@@ -13,10 +13,10 @@ def add_parser(subparsers):
     )  # fmt: skip
     add = parser.add_argument
     for name, default, text in (
-        ("--layers", None, "blocks of the GPT (default: 4)"),
-        ("--heads", None, "attention heads (default: 4)"),
-        ("--d-model", None, "features of a token (default: 128)"),
-        ("--vocab-size", None, "tokens of the vocabulary (default: 69)"),
+        ("--layers", None, f"blocks of the GPT (default: {SIZES['layers']})"),
+        ("--heads", None, f"attention heads (default: {SIZES['heads']})"),
+        ("--d-model", None, f"features of a token (default: {SIZES['d_model']})"),
+        ("--vocab-size", None, f"tokens of the vocabulary (default: {SIZES['vocab_size']})"),
         ("--batch-size", 1, "sequences in a batch (default: 1)"),
         ("--d-ff", None, "features inside the feed-forward network (default: 4 * d_model)"),
         ("--kv-heads", None, "heads of keys and values (default: as many as heads)"),

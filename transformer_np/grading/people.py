@@ -54,8 +54,8 @@ def people(hand_ins, present, roster=None):
     persons = roster.persons() if roster else {}
     for entry in sorted(records, key=lambda entry: (students[entry], entry)):
         attempts = [(record, None) for record in records[entry]]
-        ids, time = roster.owners(entry) if roster else ([], None)
-        if len(ids) == 1 or (ids and roster.is_of_a_group(entry)):
+        ids, time, are_sure = roster.owners(entry) if roster else ([], None, False)
+        if are_sure:
             for one in ids:
                 persons[one].attempts += [*attempts[:-1], (records[entry][-1], time)]
             continue
@@ -226,15 +226,12 @@ class Roster:
         return persons
 
     def owners(self, entry):
-        """([the ids whose file or folder this could be], the time that the roster says)."""
+        """([the ids whose file or folder this could be], the time that the roster says, whether it is theirs): it is of
+        one person, or of those who work together, whose rows have one path."""
         found = self._rows_of(entry)
-        ids = list(dict.fromkeys(row["id"] for row in found))
-        return ids, found[0]["submitted"] if len(ids) == 1 or self.is_of_a_group(entry) else None
-
-    def is_of_a_group(self, entry):
-        """Whether the rows of a file or folder have one path: their people work together."""
-        paths = {row["path"] for row in self._rows_of(entry)}
-        return len(paths) == 1 and "" not in paths
+        ids, paths = (list(dict.fromkeys(row[column] for row in found)) for column in ("id", "path"))
+        are_sure = len(ids) == 1 or (len(paths) == 1 and paths != [""])
+        return ids, found[0]["submitted"] if are_sure else None, are_sure
 
     def _rows_of(self, entry):
         entry = normalize("NFC", entry)  # macOS takes letters and accents apart

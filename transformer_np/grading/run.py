@@ -158,7 +158,7 @@ class Grading:
         for path in self.paths:
             entry = read_entry(path, self.assignment)
             entry = with_metadata(entry, path) if self.single else entry
-            owners, time = self.roster.owners(path.name) if self.roster else ((), None)
+            owners, time, _ = self.roster.owners(path.name) if self.roster else ((), None, False)
             old = self.store.renamed(entry, present)
             if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
                 self.store.rename(old, path.name)

@@ -1,6 +1,7 @@
 """Advice at the end of a training run: at most two lines, from what was measured, and none if all is well."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -46,25 +47,32 @@ class Measured:
     rate: float | None = None
     options: dict = field(default_factory=dict)
 
+    @property
+    def loss(self):
+        """The validation loss of the weights that the model has."""
+        return dict(self.validation).get(self.kept, self.validation[-1][1])
+
+    @cached_property
+    def risen(self):
+        """(step, loss) where the validation loss was lowest, if it has risen since then; else None."""
+        step, lowest = min(self.validation, key=lambda entry: entry[1])
+        last = self.validation[-1][1]
+        return (step, lowest) if last > max(OVERFITTING * lowest, lowest + FALLING[1]) else None
+
 
 def advice(measured):
     """The most important lines of advice for this run, at most MOST, and of those about the number of steps only one:
     they would contradict each other."""
-    can_gain = _loss_kept(measured) > NOTHING if measured.right is None else measured.right < WELL
+    can_gain = measured.loss > NOTHING if measured.right is None else measured.right < WELL
     kinds = (_diverged, _overfitting, _little_learned, _still_falling) if can_gain else ()
     steps = next((line for kind in kinds if (line := kind(measured))), None)
     lines = [line for line in (steps, _unknown(measured), _longer(measured)) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
 
 
-def _loss_kept(measured):
-    """The validation loss of the weights that the model has."""
-    return dict(measured.validation).get(measured.kept, measured.validation[-1][1])
-
-
 def _little_learned(measured):
     """Far above a simple baseline, or no better than it."""
-    loss = _loss_kept(measured)
+    loss = measured.loss
     if measured.baseline is None or loss < LITTLE * measured.baseline:
         return None
     rate, steps = measured.options.get("lr"), measured.options["steps"]
@@ -81,25 +89,18 @@ def _diverged(measured):
         return float(np.mean(measured.losses[max(0, step - size) : step]))
 
     first, ended = measured.losses[0], around(len(measured.losses))
-    before = min(first, around(_risen(measured)[0])) if _risen(measured) else 2 * first
+    before = min(first, around(measured.risen[0])) if measured.risen else 2 * first
     if ended <= before:
         return None
     lower = f"try a smaller --lr (now {measured.rate:.2g})" if measured.rate else "try a smaller learning rate"
     return f"training diverged: its loss was {min(first, before):.4g} before, and is {ended:.4g} at the end; {lower}"
 
 
-def _risen(measured):
-    """(step, loss) where the validation loss was lowest, if it has risen since then; else None."""
-    step, lowest = min(measured.validation, key=lambda entry: entry[1])
-    last = measured.validation[-1][1]
-    return (step, lowest) if last > max(OVERFITTING * lowest, lowest + FALLING[1]) else None
-
-
 def _overfitting(measured):
     """The validation loss has risen since its lowest value."""
-    if not _risen(measured):
+    if not measured.risen:
         return None
-    (step, lowest), last = _risen(measured), measured.validation[-1][1]
+    (step, lowest), last = measured.risen, measured.validation[-1][1]
     which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
     dropout = measured.options.get("dropout")
     how = "" if dropout is None else f" or a higher --dropout (now {dropout:g})"
