@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .compare import close
+from .compare import are_close, close
 from .describe import describe_exactly
 from .hypothesis import listed
 
@@ -313,25 +313,19 @@ class Cover:
             self._allowed = len(cells.tried) + cells.trials.most()
         base = _numbers(finding.expected, finding.expected)
         own = _numbers(finding.results, finding.expected)
-        here = ~_are_close(own, base)
+        here = ~are_close(own, base, 1e-4)
         own, base = own[here], base[here]
         numbers = {h: _numbers(cells.run((h,), number)[0], finding.expected)[here] for h in candidates}
 
         def unlikeliness(pair):
             one, other = map(numbers.get, pair)
             both = one + other - base, one * other / base
-            return not {*pair} & {*picked}, -max(_are_close(some, own).mean() for some in (*both, one, other))
+            return not {*pair} & {*picked}, -max(are_close(some, own, 1e-4).mean() for some in (*both, one, other))
 
         for pair in sorted(combinations(candidates, 2), key=unlikeliness):
             if len(cells.tried) >= self._allowed:
                 return
             yield pair
-
-
-def _are_close(some, others):
-    """np.isclose of two rows of numbers, NaN equal to itself, in less time."""
-    is_near = np.abs(some - others) <= 1e-8 + 1e-4 * np.abs(others)
-    return is_near | (some == others) | (np.isnan(some) & np.isnan(others))
 
 
 def _numbers(results, expected):

@@ -6,7 +6,9 @@ attempt says how many edits may be tried.
 
 import ast
 import re
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import zip_longest
 from textwrap import indent
 
@@ -139,20 +141,27 @@ def _place_in(trials, family, found, wanted):
     edit = search.one_edit(found)
     if edit and not _makes_up(edit, sides):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
-    for first, better in () if edit else search.partly_right():
-        first.make()
-        try:
-            second = search.one_edit(better)
-            both = second and [*_place(family, first).edits, *_place(family, second).edits]
-            place = both and Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
-        finally:
-            first.undo()
-        is_any_number = second and second.kind == "number" and second.node is first.new  # which two edits make
-        if place and second.kind not in MOVES and not is_any_number:
-            return Pointed(place)
+    if place := None if edit else _two_edits(search, family):
+        return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
     is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
-    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(sides, cells, suspects, named))
+    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(search, sides, cells, named))
+
+
+def _two_edits(search, family):
+    """The Place of the edit that makes most of the wrong results right and of another that makes all right, or None."""
+    first, better = search.partly_right()
+    if first is None:
+        return None
+    first.make()
+    try:
+        second = search.one_edit(better, first)
+        if second is None or second.kind in MOVES or (second.kind == "number" and second.node is first.new):
+            return None  # two edits of a number make any
+        both = [*_place(family, first).edits, *_place(family, second).edits]
+        return Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
+    finally:
+        first.undo()
 
 
 def _makes_up(edit, sides):
@@ -162,7 +171,7 @@ def _makes_up(edit, sides):
     return bool(sides) and is_added and edit.node not in sides.fine_in(sides.failed[0], False)
 
 
-def _mended(sides, cells, suspects, named):
+def _mended(search, sides, cells, named):
     """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
     places, trials, family = {}, cells.trials, sides.family
     numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and cells.is_like(named, n)]
@@ -172,35 +181,36 @@ def _mended(sides, cells, suspects, named):
         expected = {n: results for n, results in expected.items() if results is not None}
         found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
         if any(found[n].wrong for n in expected):
-            search = _Edits(trials, family, found, [*expected], suspects, undone_by(trials, [one]), expected)
-            edit = search.one_edit(found)
+            edit = search.towards(expected, undone_by(trials, [one])).one_edit(found)
             if edit and not _makes_up(edit, sides):
                 places.setdefault(edit.node.lineno, _place(family, edit))
     return tuple(places[line] for line in sorted(places))
 
 
 class _Edits:
-    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
-    expected: {number: the results that are right}, if they are others than the reference's
-    """
+    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens"""
 
-    def __init__(self, trials, family, found, numbers, suspects, undone=None, expected=None):
+    def __init__(self, trials, family, found, numbers, suspects, undone=None):
         self.trials, self.family, self.numbers = trials, family, numbers
-        self.undone, self.expected = undone, dict(enumerate(trials.expected)) | (expected or {})
+        self.undone, self.expected = undone, trials.expected
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self.suspects, self._last = _lines_around(family, suspects)
         self._with = {}  # {edit: the Findings of all cases}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
-        self._shared = parameters(of_right) if of_right else set()
+        self._listed = cache(lambda first: self._all_edits(parameters(of_right) if of_right else set()))
         self._usual = max(1, self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         self._work += OF_A_STEP * self._usual
         self._of_edit = family.work_of_edit
+        self._allowed = self._affordable()
+
+    def _affordable(self):
+        """The work that a search may take now."""
         of_one = self._work + self._of_edit
-        self._allowed = of_one * trials.most(of_one)
+        return of_one * self.trials.most(of_one)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
@@ -212,40 +222,55 @@ class _Edits:
             most = max(most, steps.taken)
         return most
 
-    def one_edit(self, found):
-        """The edit that makes every case right, or None. found: the Findings without it, by number"""
+    def towards(self, expected, undone):
+        """The same search for an edit with which cases give what is expected of them, {number: results}"""
+        other = copy(self)
+        other.numbers, other.expected = [*expected], {**dict(enumerate(self.expected)), **expected}
+        other.undone, other._with, other._better, other._allowed = undone, {}, [], self._affordable()
+        return other
+
+    def one_edit(self, found, first=None):
+        """The edit that makes every case right, or None.
+
+        found: the Findings without it, by number; first: another edit that is made already
+        """
         self.found, self._before = found, self._right_in(found)
         wrong = [n for n in self.numbers if not found[n].right]
-        self._order, least = wrong + [n for n in self.numbers if n not in wrong], self.trials.left - self._allowed
-        for edit in self._edits():
+        self._order = wrong + [n for n in self.numbers if n not in wrong]
+        least = self.trials.left - self._allowed // (2 if first else 1)
+        for edit in self._edits(first):
             if self.trials.left <= least:
                 return None
             if self._makes_right(edit) and self._is_tried(edit) and self._is_proof(edit):
                 return self._smallest(edit)
         return None
 
-    def _edits(self):
+    def _edits(self, first):
         """All edits: those of the lines of a crash, those that undo a named mistake, those of the suspicious lines and
         of the ones before them, the smallest first."""
         crash = self.found[self._order[0]].tried.crash
         lines = {int(part) for part in re.findall(r", line (\d+)", crash.trace)} if crash else ()
-        tokens = Tokens(self.family, self._shared)
+        edits, change_of = self._listed(first)
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
-            return edit.kind != ORDER, line not in lines, self._distance(edit, tokens), edit.group + level
+            return edit.kind != ORDER, line not in lines, self._distance(edit, change_of), edit.group + level
 
-        given, order = self.trials.exercise.given, self.trials.order
-        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, given, order)]
         return sorted(edits, key=unlikeliness)
 
-    def _distance(self, edit, tokens):
+    def _all_edits(self, shared):
+        """The edits of the answer as it is now, and what gives the tokens that each changes."""
+        given, order = self.trials.exercise.given, self.trials.order
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, given, order)]
+        return edits, cache(Tokens(self.family, shared).change_of)
+
+    def _distance(self, edit, change_of):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
         if self.undone is None or edit.kind in MOVES:
             return 0
-        change = tokens.change_of(edit)
+        change = change_of(edit)
         if not self.undone:  # only the order changes
             return -1 if not any(change.values()) else 0
         return min(0, sum(abs(self.undone[token] - n) - abs(self.undone[token]) for token, n in change.items()))
@@ -335,10 +360,8 @@ class _Edits:
         return {(f.case.label, i) for f in found for i in results} - wrong
 
     def partly_right(self):
-        """[(edit, Findings with it)] of the edit that makes most of the wrong results right."""
-        better, self._better = max(self._better, key=lambda item: item[0], default=None), []
-        self._allowed //= 2
-        return [better[1:]] if better else []
+        """(the edit that makes most of the wrong results right, the Findings with it), or (None, None)."""
+        return max(self._better, key=lambda item: item[0], default=(0, None, None))[1:]
 
     def _finding(self, answer, steps, number):
         trials, case = self.trials, self.trials.cases[number]

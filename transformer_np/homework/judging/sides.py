@@ -7,7 +7,7 @@ from operator import itemgetter
 import numpy as np
 
 from .attempt import arrays_of, work_of
-from .family import family_of
+from .family import family_of, family_with
 from .syntax import name_of
 from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
 
@@ -16,7 +16,7 @@ MOST_VALUES = 24  # of an expression in a loop
 
 class Sides:
     """failed: the numbers of the cases to look at, the small ones first
-    own, right: the Traced answer, and those of the right answers
+    own: the Traced answer; right: the Families of the right answers
     stores: {(function, name): statements that write into it}; scope: {node: its function}
     work: of one call of the answer, in units of `work_of`
     """
@@ -25,12 +25,12 @@ class Sides:
         self.trials, self.family, self.found = trials, family, found
         self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
         self.own = Traced(trials, family, MOST_VALUES)
-        right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
-        families = map(family_of, right)
-        self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
+        of_sheet = family_of(trials.exercise.variant())
+        self.right = [f for f in dict.fromkeys((of_sheet, family_of(trials.exercise.reference))) if f.trees]
+        self._traced = {}  # right answers, and those with mistakes, by their Families
         self.stores, self.scope = _stores(family)
-        for name in ("run", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):  # once for each case
-            setattr(self, name, cache(getattr(self, name)))
+        for name in ("run", "_of", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):
+            setattr(self, name, cache(getattr(self, name)))  # once for each case
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -146,13 +146,24 @@ class Sides:
         """{node: values} of the answer in a case"""
         return self.run(number)[0]
 
+    def right_with(self, names, number):
+        """{node: values} of the right answer with some mistakes in a case, or None if it cannot be made"""
+        family = family_with(self.trials.exercise, names)
+        return family and self._of(family, number)
+
+    def _of(self, family, number):
+        if family not in self._traced:
+            self._traced[family] = Traced(self.trials, family, MOST_VALUES)
+        traced = self._traced[family]
+        traced.results(number)
+        self.trials.left -= self.work
+        return traced.of
+
     def right_values(self, number):
         """The different values of the right answers in a case, each with the set of its nodes there."""
-        self.trials.left -= self.work * len(self.right)
         right, of_right = {}, [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
-        for traced in self.right:
-            traced.results(number)
-            of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
+        for family in self.right:
+            of_right += [item for item in self._of(family, number).items() if all(map(is_data, item[1]))]
         for node, values in of_right:
             right.setdefault(key(values), (values, set()))[1].add(node)
         return list(right.values())
@@ -177,7 +188,7 @@ class Sides:
 
     def _at_the_end(self, number):
         """The values that right answers have outside of loops: what a loop adds up is right at its end only."""
-        trees = [tree for traced in self.right for tree in traced.family.trees.values()]
+        trees = [tree for family in self.right for tree in family.trees.values()]
         loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
         inside = {n for loop in loops for n in ast.walk(loop)}
         right = (values for values, nodes in self.right_values(number) if nodes - inside)

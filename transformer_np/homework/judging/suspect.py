@@ -11,10 +11,9 @@ import ast
 import numpy as np
 
 from .compare import NEARLY_ALL, close
-from .family import family_with
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Known, Traced, alike, flat, is_array, is_data, is_filled, kept, key
+from .traced import Known, alike, flat, is_array, is_data, is_filled, kept, key
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
@@ -201,17 +200,11 @@ def _made(sides, name, names):
     What the right answer with all mistakes computes, and neither the right one nor the one with the other mistakes
     does, is made by this mistake. An answer that computes row by row or in tiles has the same numbers in other arrays.
     """
-    families = [family_with(sides.trials.exercise, some) for some in (names, [n for n in names if n != name])]
-    if None in families:
-        return []
-    mistaken, usual = (Traced(sides.trials, family, MOST_VALUES) for family in families)
+    others = tuple(other for other in names if other != name)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
-    of = {}
-    for number in cases:
-        for traced in (mistaken, usual):
-            traced.results(number)
-            sides.trials.left -= sides.work
-        of[number] = mistaken.of, usual.of
+    of = {number: (sides.right_with(tuple(names), number), sides.right_with(others, number)) for number in cases}
+    if any(None in both for both in of.values()):
+        return []
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
         found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
@@ -236,7 +229,8 @@ class _ByValue:
         self.sides, self.number, self.shape, self.own = sides, number, shape, sides.values(number)
         self.usual = Known(self._flat(usual_of))
         self.known = sides.known_in(number, self.shape)
-        self.made = Known(value for value in self._flat(of) if not _ByValue.is_usual(self, value))
+        values = {key(value): value for value in self._flat(of)}.values()
+        self.made = Known(value for value in values if not _ByValue.is_usual(self, value))
         self.fine = sides.fine_in(number, self.shape)
 
     def _flat(self, of):
