@@ -298,14 +298,15 @@ class _ByNumbers(_ByValue):
         values = [v for some in (*(values for values, _ in right), *usual_of.values()) for v in some]
         self.usual_numbers, made = _numbers(values), _numbers(v for values in of.values() for v in values)
         self.made_numbers = made[~_are_in(made, self.usual_numbers)]
+        self.numbers = {id(value): _numbers([value]) for values in self.own.values() for value in values}
         self.fine = self.fine | {n for n, values in self.own.items() if all(map(self.is_usual, values))}
 
     def is_usual(self, value):
-        numbers = _numbers([value])
+        numbers = self.numbers[id(value)]
         return bool(len(numbers)) and bool(_are_in(numbers, self.usual_numbers).all())
 
     def is_made(self, node, value):
-        numbers = _numbers([value])
+        numbers = self.numbers[id(value)]
         is_new = len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
         return is_new or (self.is_usual(value) and super().is_made(node, value))  # the same numbers at other places
 
@@ -380,7 +381,7 @@ def _are_in(numbers, others):
     if not len(others):
         return np.zeros(len(numbers), bool)
     at = np.searchsorted(others, numbers)
-    nearest = (others[np.clip(at + step, 0, len(others) - 1)] for step in (-1, 0))
+    nearest = (others.take(at + step, mode="clip") for step in (-1, 0))
     return np.logical_or(*(np.abs(numbers - other) <= _SAME * np.abs(other) for other in nearest))
 
 
