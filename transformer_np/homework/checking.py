@@ -10,9 +10,9 @@ from .course import exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
-from .judging.family import outdated_file
 from .judging.finding import findings
 from .judging.judge import Verdict, judge, not_started
+from .judging.objects import outdated_file
 from .judging.place import find_place
 from .judging.trials import Trials
 from .judging.unread import function_of, without_unread

@@ -7,10 +7,11 @@ an `if`, and no number is replaced by an unrelated one.
 import ast
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 
-from .edit import ORDER, Edit
-from .syntax import Names, counts, expression, in_order, is_name, is_named_result, is_value, name_of, places
+from .edit import Edit
+from .rearranged import counts_up, of_several_places
+from .syntax import Names, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -58,9 +59,7 @@ _LIKE = (
     ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("random", "standard_normal"),
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
-_FEW = 5  # names in a formula, of which two may be in each other's place
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
-_NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
@@ -85,14 +84,12 @@ def edits_of(tree, without=(), parameters=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
-    yield from _reordered(tree, parameters)
-    yield from _exchanged(tree)
-    yield from _moved(tree, without)
+    yield from of_several_places(tree, without, parameters)
 
 
 def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
     """When an edit is tried: after those with a smaller number."""
-    if _counts_up(node) or _counts_up(parent):
+    if counts_up(node) or counts_up(parent):
         return 3  # without a counter a mean, for example, is a sum
     if kind == "operator" and isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Div) and not isinstance(new.op, ast.Mult):
@@ -108,10 +105,6 @@ def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
     if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
         return 1.2 if isinstance(parent, ast.AugAssign) else 1.8
     return number
-
-
-def _counts_up(node):
-    return isinstance(node, ast.AugAssign) and getattr(node.value, "value", None) == 1
 
 
 def _same_edit(edit, names):
@@ -275,57 +268,6 @@ def _rebracketed(node):
 def _binds_otherwise(part, node):
     kinds = [_PRECEDENCE.get(type(getattr(n, "op", None))) for n in (part, node)]
     return isinstance(part, ast.BinOp) and None not in kinds and kinds[0] != kinds[1]
-
-
-def _reordered(tree, wanted):
-    """The Edit that gives a function its parameters in the order of others with the same names."""
-    if right := in_order(tree, wanted):
-        args, hints = tree.args.args, {arg.arg: arg.annotation for arg in tree.args.args}
-        moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(right) if name != args[i].arg]
-        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
-        yield replace(first, also=tuple(others))
-
-
-def _exchanged(tree):
-    """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
-    within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
-    for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
-        within |= {n: formula for n in ast.walk(formula) if n not in within}
-    for parent, field, index, node, is_size in places(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and field != "func":
-            for whole in (*functions, *([within[node]] if node in within and not is_size else ())):
-                used.setdefault(whole, {}).setdefault(node.id, []).append((node, parent, field, index))
-    for whole, of_name in used.items():
-        of_name.pop("np", None)
-        names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
-        for a, b in combinations(names, 2) if whole is tree or len(names) <= _FEW else ():
-            both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
-            first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
-            yield replace(first, also=tuple(others))
-
-
-def _moved(tree, without):
-    """Edits that move the last line of a loop behind it, the line behind a loop into it, and a line behind the next."""
-    for parent in ast.walk(tree):
-        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
-            lines = getattr(parent, field, None)
-            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
-                    other = Edit("order of lines", 1, below, parent, field, i + 1, line)
-                    yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
-            for i, loop in enumerate(lines if isinstance(lines, list) else ()):
-                if not isinstance(loop, ast.For | ast.While):
-                    continue
-                last, at, behind = loop.body[-1], len(loop.body) - 1, lines[i + 1] if i + 1 < len(lines) else None
-                if at > 1 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
-                    both = ast.If(ast.Constant(True), [loop, last], [])
-                    order = 3 if _counts_up(last) else 0.3
-                    after = Edit("indentation", order, loop, parent, field, i, both)
-                    yield Edit("indentation", order, last, loop, "body", at, ast.Pass(), (after,))
-                if behind is not None and not isinstance(behind, ast.FunctionDef | ast.Return):
-                    both = ast.If(ast.Constant(True), [last, behind], [])
-                    inside = Edit("indentation", 0.3, last, loop, "body", at, both)
-                    yield Edit("indentation", 0.3, behind, parent, field, i + 1, ast.Pass(), (inside,))
 
 
 def _assignments(node, target, names):

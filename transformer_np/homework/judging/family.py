@@ -5,25 +5,25 @@ import copy
 import linecache
 import sys
 import warnings
-from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
-from inspect import unwrap
+from contextlib import contextmanager
+from functools import lru_cache
 from math import isqrt
-from pathlib import Path
-from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType
+from types import CellType
 
 import numpy as np
 
 from ..definitions import bindings, first_line
-from ..guard import SAFE, is_students
-from ..magics import from_cells, timed
+from ..guard import is_students
+from ..magics import timed
 from ..path import all_exercises
 from ..rewriting import Mistakes
+from . import objects
 from .attempt import arrays_of
 from .compare import MOST_NUMBERS
+from .objects import MOST_DEPTH, itself
 from .syntax import STEP
 
-MOST_ITEMS, MOST_DEPTH = 10_000, 5  # of a list, and of lists in lists
+MOST_ITEMS = 10_000  # of a list
 MOST_STEPS = 200_000  # of all loops of one call: an edit may make a loop endless
 LOOK = 4  # steps from one look at what a loop has made to the next
 _GROWING = (list, str, tuple, dict)
@@ -63,43 +63,43 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        bare, origin_of, copied = _undecorated, _origin_of, _copied
+        bare, made_of, copy_of = objects.undecorated, objects.origin_of, objects.copied
         if not of_student:  # the library's functions change nothing
-            bare, origin_of, copied = _unwrapped, lambda thing: (thing, _itself), _itself
-        self.answer, (origin, self._again) = answer, origin_of(answer)
+            bare, made_of, copy_of = objects.unwrapped, lambda thing: (thing, itself), itself
+        self.answer, (origin, self._again) = answer, made_of(answer)
         answer = bare(origin)
         self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not origin, {}
         self.most_steps = MOST_STEPS
-        function = _function_of(answer)
+        function = objects.function_of(answer)
         self.file = function and function.__code__.co_filename
         if function is None or (of_student and not is_students(self.file)):
             return
         self.space = {  # copies of what a run could change
-            name: _safe(value) if callable(value) else value if name in OF_PYTHON else copied(value)
+            name: objects.safe(value) if callable(value) else value if name in OF_PYTHON else copy_of(value)
             for name, value in function.__globals__.items()
         }
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         if self.file == "<timed exec>":
             self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
-        tree = _parsed("".join(self.lines), self.file)
+        tree = objects.parsed("".join(self.lines), self.file)
         known = _definitions(tree)
-        origins = {name: origin_of(value) for name, value in self.space.items()}
+        origins = {name: made_of(value) for name, value in self.space.items()}
         own = {name: bare(origins[name][0]) for name in known if name in origins}
         known = {name: tree for name, tree in known.items() if _is_at(tree, own.get(name), self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
         if first is None and (inner := _inner(tree, answer, self.file)):
             first, own[inner.name], known[inner.name] = inner.name, answer, inner
             cells = zip(answer.__code__.co_freevars, answer.__closure__ or (), strict=True)
-            self.space |= {name: _copied(cell.cell_contents) for name, cell in cells if cell != CellType()}
+            self.space |= {name: objects.copied(cell.cell_contents) for name, cell in cells if cell != CellType()}
         left = [first] if first else []
         while left:
             name = left.pop(0)
             if of_student and self.trees and name in all_exercises():
                 continue
-            origin, again = origins.get(name, (None, _itself))
+            origin, again = origins.get(name, (None, itself))
             of = name if name == first else next((other for other in known if own[other] is bare(origin)), None)
-            if of and (of != name or again is not _itself):
+            if of and (of != name or again is not itself):
                 self._made[name] = of, again
             if of and of not in self.trees:
                 self.trees[of] = _Unhinted().visit(known[of])
@@ -126,8 +126,8 @@ class Family:
                 warnings.simplefilter("ignore")
                 for name, tree in sorted(self.trees.items(), key=lambda item: item[1].lineno):
                     thing = self._originals[name]
-                    codes = _codes_in(compile(ast.Module([tree], []), self.file, "exec"))
-                    made[id(thing)] = space[name] = _made_again(thing, codes, space, made)
+                    codes = objects.codes_in(compile(ast.Module([tree], []), self.file, "exec"))
+                    made[id(thing)] = space[name] = objects.made_again(thing, codes, space, made)
                 space |= {name: again(space[of]) for name, (of, again) in self._made.items()}
                 return self._again(space[next(iter(self.trees))]), space[STEP]
         except Exception:  # such as an assignment to an expression
@@ -230,148 +230,6 @@ def _depth(value, end):
     return depth
 
 
-def _codes_in(code):
-    """{name: code objects} of the functions and classes defined directly in some code, which does not run."""
-    codes = {}
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            codes.setdefault(inner.co_name, []).append(inner)
-    return codes
-
-
-def _made_again(thing, codes, space, made):
-    """A function or class with other code and globals. No statement, decorator or default of the file runs again.
-
-    codes: as `_codes_in` returns them; made: {id of a class: what stands for it as a base}
-    """
-    if not isinstance(thing, type):
-        return _function(thing, codes, space)
-    codes, cell = _codes_in(codes[thing.__name__][0]), CellType()
-    members = {k: v for k, v in vars(thing).items() if k not in ("__dict__", "__weakref__")}
-    members = {k: v for k, v in members.items() if not isinstance(v, MemberDescriptorType)}  # of __slots__
-    for name, member in members.items():
-        if isinstance(member, staticmethod | classmethod):
-            members[name] = type(member)(_function(member.__func__, codes, space, cell))
-        elif isinstance(member, property):
-            parts = (member.fget, member.fset, member.fdel)
-            members[name] = property(*(part and _function(part, codes, space, cell) for part in parts))
-        elif isinstance(member, FunctionType):
-            members[name] = _function(member, codes, space, cell)
-    again = type(thing)(thing.__name__, tuple(made.get(id(base), base) for base in thing.__bases__), members)
-    cell.cell_contents = again
-    return again
-
-
-def _function(function, codes, space, cell=None):
-    """A function with the code of its name, with the first line that it has; itself if there is none."""
-    own = function.__code__
-    found = sorted(codes.get(own.co_name, ()), key=lambda code: code.co_firstlineno != own.co_firstlineno)
-    if not found or not {*found[0].co_freevars} <= {"__class__"}:
-        return function
-    closure = (cell,) if found[0].co_freevars else None
-    again = FunctionType(found[0], space, function.__name__, copy.deepcopy(function.__defaults__), closure)
-    again.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
-    return again
-
-
-def _safe(value):
-    """What stands for a function while an answer runs. An object that can be called may have no hash."""
-    return next((safe for function, safe in SAFE.items() if function is value), value)
-
-
-def _copied(value):
-    """A copy of a container; itself if it holds something that has none, such as an open file or a figure."""
-    try:
-        return copy.deepcopy(value) if type(value) in (list, dict, set, np.ndarray) else value
-    except Exception:
-        return value
-
-
-def _undecorated(thing):
-    """The function that decorators have wrapped: `__wrapped__`, or the only function that a closure holds."""
-    for _ in range(MOST_DEPTH):
-        cells = [cell.cell_contents for cell in getattr(thing, "__closure__", None) or () if cell != CellType()]
-        held = [value for value in cells if isinstance(value, FunctionType)]
-        thing = getattr(thing, "__wrapped__", held[0] if len(held) == 1 else thing)
-    return thing
-
-
-def _unwrapped(thing):
-    """A function of the library without its check of shapes."""
-    return unwrap(thing) if isinstance(thing, FunctionType) else thing
-
-
-def _origin_of(thing):
-    """(the function or class that a partial, a method or an object with `__call__` is made of, what makes the same of
-    another one)"""
-    if isinstance(thing, partial):
-        origin, again = _origin_of(thing.func)
-        return origin, lambda new: partial(again(new), *thing.args, **thing.keywords)
-    if isinstance(thing, np.vectorize):
-        origin, again = _origin_of(thing.pyfunc)
-        options = {"excluded": thing.excluded, "cache": thing.cache, "signature": thing.signature}
-        return origin, lambda new: np.vectorize(again(new), thing.otypes, **options)
-    if isinstance(thing, MethodType):
-        origin, again = _origin_of(thing.__self__)
-        return origin, lambda new: getattr(again(new), thing.__name__)
-    function = None if isinstance(thing, FunctionType | type) else _function_of(type(thing))
-    if function is None or not is_students(function.__code__.co_filename):
-        return thing, _itself
-    return type(thing), lambda new: _of_class(copy.deepcopy(thing), new)
-
-
-def _itself(thing):
-    return thing
-
-
-def _of_class(thing, cls):
-    object.__setattr__(thing, "__class__", cls)  # of a frozen dataclass too
-    return thing
-
-
-def _function_of(thing):
-    """A function itself, or the first function among the members of a class; None of anything else."""
-    return next(iter(_functions_of(thing)), None)
-
-
-def _functions_of(thing):
-    members = vars(thing).values() if isinstance(thing, type) else [thing]
-    members = (m.__func__ if isinstance(m, staticmethod | classmethod) else m for m in members)
-    return [member for member in members if isinstance(member, FunctionType)]
-
-
-def outdated_file(answer):
-    """The student's file that an answer was loaded from, if the file has other code now; None otherwise."""
-    origin = _undecorated(_origin_of(answer)[0])
-    codes = [function.__code__ for function in _functions_of(origin)]
-    codes = [code for code in codes if "@pytest_ar" not in code.co_names]  # pytest writes its assertions anew
-    file = Path(codes[0].co_filename) if codes else None
-    if file is None or not is_students(str(file)) or not file.is_file():
-        return None
-    linecache.checkcache(str(file))
-    there = _keys_in(compile(_parsed("".join(linecache.getlines(str(file))), str(file)), str(file), "exec"))
-    return file if {_key(code) for code in codes if code.co_filename == str(file)} - there else None
-
-
-def _key(code):
-    """What two code objects of the same lines have in common, wherever these are in a file."""
-    constants = [_key(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, *constants
-
-
-def _keys_in(code):
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return {_key(one) for one in inner}.union(*map(_keys_in, inner))
-
-
-def _parsed(text, file):
-    """The syntax tree of a file, which may have magics; an empty one if it is no Python."""
-    for read in (str, from_cells):
-        with suppress(SyntaxError, ValueError, RecursionError):
-            return ast.parse(read(text), file)
-    return ast.Module([], [])
-
-
 def _definitions(tree):
     """{name: syntax tree} of the functions, classes and lambdas at the top of a file, those in its `if` and `try`
     too."""
@@ -402,7 +260,7 @@ def _bound_name(node):
 
 def _is_at(tree, thing, file):
     """Whether a function or class is the one that a tree defines."""
-    code = getattr(_function_of(thing), "__code__", None)
+    code = getattr(objects.function_of(thing), "__code__", None)
     if code is None or code.co_filename != file:
         return False
     if isinstance(tree, ast.ClassDef):
@@ -415,7 +273,7 @@ def _is_at(tree, thing, file):
 def _has_code(tree, code):
     """Whether a function has the code that a tree makes: IPython's autoreload forgets its line."""
     try:
-        others = _codes_in(compile(ast.Module([tree], []), code.co_filename, "exec"))
+        others = objects.codes_in(compile(ast.Module([tree], []), code.co_filename, "exec"))
     except SyntaxError:  # such as `nonlocal` in an inner function
         return False
     return any((one.co_code, one.co_names) == (code.co_code, code.co_names) for one in others.get(tree.name, ()))
