@@ -27,6 +27,44 @@ not: astype
 def embedding(table, ids):  # shown
     return table[ids]
 
+--- a count that is taken too early, a whole number
+says: The division is by the number of all targets.
+def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
+    z = logits - logits.max(axis=-1, keepdims=True)
+    z = z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+    probs, logs, ids = np.exp(z), z.reshape(-1, z.shape[-1]), targets.reshape(-1)
+    rows = len(ids)  # shown
+    if ignore_index is not None:
+        logs, ids = logs[ids != ignore_index], ids[ids != ignore_index]
+    one_hot = np.eye(probs.shape[-1])[ids]
+    wanted = (1 - label_smoothing) * one_hot + label_smoothing / probs.shape[-1]
+    return -(wanted * logs).sum() / rows, probs
+
+--- of many variables, one of the kind that fits is missing
+says: Each must get one of its own: first_id + its number, counted from 0. One change in line @ makes it right:
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    texts, learned = [tuple(word) for word in words], []
+    for number in range(num_merges):
+        often = {}
+        for text, count in zip(texts, counts):
+            for pair in zip(text, text[1:]):
+                often[pair] = often.get(pair, 0) + count
+        best = min(often, key=lambda pair: (-often[pair], pair), default=None)
+        if best is None or often[best] < min_count:
+            break
+        learned.append(best)
+        for where, text in enumerate(texts):
+            new, at = [], 0
+            while at < len(text):
+                if text[at : at + 2] == best:
+                    new.append(first_id)  # shown
+                    at += 2
+                else:
+                    new.append(text[at])
+                    at += 1
+            texts[where] = tuple(new)
+    return learned
+
 --- an assertion that does not hold
 says: right without this line. One change in line @ makes it right:
 def linear(x, w, b=None):

@@ -26,7 +26,8 @@ from .syntax import STEP
 MOST_ITEMS = 10_000  # of a list
 MOST_STEPS = 200_000  # of all loops of one call: an edit may make a loop endless
 LOOK = 4  # steps from one look at what a loop has made to the next
-_GROWING = (list, str, tuple, dict)
+_NESTING = (list, tuple, dict)
+_GROWING = (*_NESTING, str)
 OF_A_NODE, OF_A_STEP = 12, 5  # the work of compiling an edited answer, and of a step of a loop
 OF_PYTHON = ("__builtins__", "In", "Out", "_ih", "_oh")  # not copied: what Python and IPython put among the names
 
@@ -215,19 +216,11 @@ def _is_large(values):
 
 
 def _is_deep(value):
-    """Whether a list, a tuple or the keys of a dict hold others that deep."""
-    if type(value) is not dict and not (type(value[0]) in _GROWING or type(value[-1]) in _GROWING):
-        return False  # of numbers, as most
-    return max(_depth(value, 0), _depth(value, -1)) > MOST_DEPTH
-
-
-def _depth(value, end):
-    """How deep the first or last item lies in lists, tuples and the keys of dicts. end: 0 or -1"""
-    depth = 0
-    while type(value) in (list, tuple, dict) and value and depth <= MOST_DEPTH:
-        value = value[end] if type(value) is not dict else next(reversed(value) if end else iter(value))
-        depth += 1
-    return depth
+    """Whether a list, a tuple or the keys of a dict hold others that deep, wherever they are."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [*{id(item): item for one in level for item in one if type(item) in _NESTING}.values()]
+    return bool(level)
 
 
 def _definitions(tree):

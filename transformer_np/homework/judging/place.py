@@ -137,7 +137,9 @@ def _place_in(trials, family, found, wanted):
     named = Cover(cells, is_alone=True).picked if cells.wrong else []
     suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
     search = _Edits(trials, family, found, wanted, suspects, undone_by(trials, named))
-    search.suspects |= sides.only_wrong if sides else set()
+    if sides:
+        search.suspects |= sides.only_wrong
+        search.kinds = sides.kinds
     edit = search.one_edit(found)
     if edit and not _makes_up(edit, sides):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
@@ -188,13 +190,15 @@ def _mended(search, sides, cells, named):
 
 
 class _Edits:
-    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens"""
+    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
+    kinds: those of the values of nodes and variables, as `Sides.kinds`
+    """
 
     def __init__(self, trials, family, found, numbers, suspects, undone=None):
         self.trials, self.family, self.numbers = trials, family, numbers
         self.undone, self.expected = undone, trials.expected
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        self.suspects, self._last = _lines_around(family, suspects)
+        self.kinds, (self.suspects, self._last) = {}, _lines_around(family, suspects)
         self._with = {}  # {edit: the Findings of all cases}
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
@@ -256,6 +260,7 @@ class _Edits:
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self.suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
+            level = 9 if self._is_of_another_kind(edit) else level
             return edit.kind != ORDER, line not in lines, self._distance(edit, change_of), edit.group + level
 
         return sorted(edits, key=unlikeliness)
@@ -265,6 +270,12 @@ class _Edits:
         given, order = self.trials.exercise.given, self.trials.order
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, given, order)]
         return edits, cache(Tokens(self.family, shared).change_of)
+
+    def _is_of_another_kind(self, edit):
+        """Whether an edit puts a variable where values of another kind are, such as a list in the place of a number."""
+        new = edit.new.right if edit.kind in ("missing term", "missing factor") else edit.new
+        own, other = self.kinds.get(edit.node), self.kinds.get(getattr(new, "id", None))
+        return bool(own) and bool(other) and not own & other
 
     def _distance(self, edit, change_of):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""

@@ -217,10 +217,15 @@ def is_number(value):
     return is_array(value) or type(value) is float
 
 
+def _are_numbers(values):
+    """Whether values are arrays and floats, or one whole number: in a loop these are mostly places."""
+    return bool(values) and (all(map(is_number, values)) or (len(values) == 1 and type(values[0]) is int))
+
+
 def alike(values, right, any_shape, origins=frozenset()):
     """Those of the right values, with their nodes, that can be put in place of others: those of `origins` first, then
     those that have most in common."""
-    if not values or not all(map(is_number, values)):
+    if not _are_numbers(values):
         return []
 
     def is_as_large(value):
@@ -238,7 +243,7 @@ def alike(values, right, any_shape, origins=frozenset()):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
     found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
-    found = [item for item in found if all(map(is_number, item[0]))]
+    found = [item for item in found if _are_numbers(item[0])]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
     return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)
 
