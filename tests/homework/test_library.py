@@ -1,5 +1,5 @@
 """Every function of the library as an answer to its own exercise, judged by the readable right answer of the sheet: a
-broken function gets the diagnosis that a student would get."""
+broken function gets the diagnosis that a student would get. Other tests ask for what the exercise leaves out."""
 
 from dataclasses import replace
 
