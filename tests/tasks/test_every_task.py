@@ -22,6 +22,7 @@ WORDS = "ana sings loudly now rui reads quietly today eva runs quickly never".sp
 PAIRS = [(a, b) for a in WORDS for b in WORDS]
 SIZES = {"layers": 1, "heads": 2, "d_model": 8, "d_ff": 10, "dropout": 0.2, "batch_size": 8, "warmup": 3}
 ENCODER = {**SIZES, "max_len": 9}
+OWN = {"head": "untied", "bias": "yes", "clip": 0.3, "optimizer": "adamw", "beta1": 0.8, "weight_decay": 0.3}
 MEMORY = {"segment_len": 4, "mem_len": 3, "eval_mem_len": 7}
 FILES = {
     "pairs": "".join(f"{a} {b}\t{b} {a}\n" for a, b in PAIRS),
@@ -30,20 +31,10 @@ FILES = {
 }
 CASES = {
     "translate": {"pairs": "pairs", **ENCODER, "label_smoothing": 0.3, "lr": 0.01},
-    "gpt": {
-        "text": "text",
-        **SIZES,
-        "block_size": 7,
-        "head": "untied",
-        "bias": "yes",
-        "clip": 0.3,
-        "lr": 0.01,
-        "beta1": 0.8,
-        "weight_decay": 0.3,
-    },
+    "gpt": {"text": "text", **SIZES, **OWN, "block_size": 7, "lr": 0.01},
     "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "optimizer": "muon"},
     "mlm": {"text": "text", **ENCODER, "weight_decay": 0.3},
-    "xl": {"text": "text", **SIZES, **MEMORY, "norm": "pre", "optimizer": "muon"},
+    "xl": {"text": "text", **SIZES, **MEMORY, "norm": "pre", "optimizer": "muon", "clip": 0.4},
     "t5": {"tasks": "spans", "text": "text", **SIZES, "d_head": 3, "block_size": 16, "vocab_size": 280},
     "word2vec": {"text": "text", "batch_size": 20, "d_model": 6, "window": 3, "min_count": 1, "subsample": 0.01},
 }
