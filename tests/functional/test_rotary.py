@@ -63,24 +63,6 @@ def test_silu(rng):
     assert F.silu(0.5) == pytest.approx(0.5 / (1 + math.exp(-0.5)))
 
 
-def tanh_gelu(x):
-    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-@pytest.mark.parametrize(
-    ("activation", "plain"), [(["silu"], lambda x: x / (1 + np.exp(-x))), (["gelu_tanh"], tanh_gelu), ([], tanh_gelu)]
-)
-def test_gated_feed_forward(rng, activation, plain):
-    x, w_gate, w1, w2 = (rng.normal(size=shape) for shape in [(2, 3, 4), (4, 5), (4, 5), (5, 6)])
-    y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2, *activation)
-    np.testing.assert_allclose(y, (plain(gate) * value) @ w2, rtol=1e-10)
-    np.testing.assert_allclose(gate, x @ w_gate, rtol=1e-12)
-    np.testing.assert_allclose(value, x @ w1, rtol=1e-12)
-    assert check_gradients(F.gated_feed_forward, x, w_gate, w1, w2, *activation).passed
-    with pytest.raises(ValueError, match='activation must be "gelu_tanh" or "silu", got \'relu\''):
-        F.gated_feed_forward(x, w_gate, w1, w2, "relu")
-
-
 # --- ALiBi -----------------------------------------------------------------------------------------------------------
 
 

@@ -671,20 +671,6 @@ class EncoderBlock(blocks.EncoderBlock):
         a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))
         return self.add_norm2(a, self.feed_forward)
 
---- no `return` on any way through the function
-says: it returned None. Is there a `return` on every way through it?
-def beam_search(
-    model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cache=True, return_hypotheses=False
-):
-    for _ in range(max_len):
-        pass
-
---- `.T` of more than two axes
-says: `.T` reverses all axes
-def lora_backward(dy, x, low, a, b, scale):
-    dlow = scale * dy @ b.T
-    return dlow @ a.T, x.T @ dlow, scale * low.T @ dy
-
 --- an exception in another line is told too
 says: crashed. ValueError
 once: ValueError
