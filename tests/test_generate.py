@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from transformer_np import functional as F
 from transformer_np.decoding import generate, generate_steps, sampling_distribution
 from transformer_np.models import GPT, GPTConfig
 
@@ -20,51 +19,11 @@ def model(random_module):
 
 # --- the distribution ------------------------------------------------------------------------------------------------
 
-LOGITS = np.random.default_rng(5).normal(size=(4, V)) * 2
-
-
-def test_temperature_divides_the_logits_and_0_is_the_likeliest_of_equals_the_first():
-    for temperature in (0.3, 1.0, 2.5):
-        found = sampling_distribution(LOGITS, temperature)
-        np.testing.assert_allclose(found, [F.softmax(row / temperature) for row in LOGITS], rtol=1e-12)
-    found = sampling_distribution(np.array([[1.0, 3.0, 3.0, -1.0], [0.0, 0.0, 0.0, 0.0]]), temperature=0)
-    assert found.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
-
-
-@pytest.mark.parametrize("k", [1, 2, 5, V, V + 4])
-def test_top_k_is_the_likeliest_k(k):
-    for row, found in zip(LOGITS, sampling_distribution(LOGITS, 0.7, top_k=k), strict=True):
-        chosen = sorted(range(V), key=lambda i: -row[i])[:k]
-        assert set(np.flatnonzero(found)) == set(chosen)
-        expected = F.softmax(row / 0.7)
-        np.testing.assert_allclose(found[chosen], expected[chosen] / expected[chosen].sum(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("p", [1e-9, 0.2, 0.5, 0.9, 0.999, 1.0])
-def test_top_p_is_the_smallest_set_that_reaches_p(p):
-    """Of all 2^8 sets of tokens those that reach p, of these the smallest, of these the likeliest."""
-    for logits in LOGITS[:, :8]:
-        probabilities = F.softmax(logits)
-        sets = [s for n in range(1, 9) for s in itertools.combinations(range(8), n)]
-        reaching = [s for s in sets if probabilities[list(s)].sum() >= p - 1e-12]
-        best = min(reaching, key=lambda s: (len(s), -probabilities[list(s)].sum()))
-        found = sampling_distribution(logits, top_p=p)
-        assert set(np.flatnonzero(found)) == set(best)
-        expected = np.where(np.isin(range(8), best), probabilities, 0)
-        np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
-
 
 def test_top_p_that_is_reached_exactly_needs_no_further_token():
     halves = np.array([0.0, 0.0, -np.inf, -np.inf])
     assert sampling_distribution(halves, top_p=0.5).tolist() == [1, 0, 0, 0]
     assert sampling_distribution(np.zeros(4), top_p=0.75).tolist() == [1 / 3] * 3 + [0]
-
-
-def test_top_k_comes_before_top_p():
-    logits = np.log([0.4, 0.3, 0.2, 0.1])
-    assert np.count_nonzero(sampling_distribution(logits, top_p=0.8)) == 3
-    found = sampling_distribution(logits, top_k=2, top_p=0.5)  # 0.4 / 0.7 reaches a half alone
-    np.testing.assert_allclose(found, [1, 0, 0, 0])
 
 
 # --- generate --------------------------------------------------------------------------------------------------------

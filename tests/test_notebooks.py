@@ -6,6 +6,7 @@ import json
 import re
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -387,6 +388,7 @@ def test_which_notebooks(text):
 def test_building_and_checking(text, capsys, monkeypatch):
     """Assertions are executed and not shown."""
     monkeypatch.setattr(build, "sources", lambda only=(): [text])
+    monkeypatch.setattr(build, "executed", cache(build.executed))  # each code once
     path, tested = build.target(text), SOURCE.replace("x = 1 / 3", "x = 1 / 3\nassert 3 * x == 1\n1 + 1  # test")
     tested = tested.replace("\nx\n", "\nassert x\nx\n") + "\n```python\nassert x < 1\n```\n\n```python\nx > 0\n```\n"
     text.write_text(tested, encoding="utf-8")
@@ -403,6 +405,7 @@ def test_building_and_checking(text, capsys, monkeypatch):
     path.write_text(path.read_text().replace("0.3333", "0.4333"))
     assert build.main(["--check"]) == 1 and "01-002: '0.4333" in capsys.readouterr().err
     text.write_text(tested.replace("== 1", "== 2"), encoding="utf-8")
+    build.executed.cache_clear()
     assert build.main([]) == 1 and "01-002: AssertionError" in capsys.readouterr().err
     assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
 

@@ -10,6 +10,7 @@ import pkgutil
 import re
 import textwrap
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 import transformer_np
 from transformer_np import functional as F
 from transformer_np import layers
+from transformer_np.bench import complexity
 from transformer_np.homework import all_exercises
 from transformer_np.layers import MultiHeadAttention
 
@@ -84,6 +86,7 @@ EXAMPLES += [f"layers.{name}" for name in layers.__all__ if isinstance(getattr(l
 
 
 def test_every_example_of_the_reference_runs(conf, tmp_path, monkeypatch):
+    monkeypatch.setattr(complexity, "gradients", cache(complexity.gradients))  # seconds, for the page and again here
     made = [f"{module}.{name}" for module, names in conf.examples.CALLS.items() for name in names]
     for number, path in enumerate(EXAMPLES + made):
         (tmp_path / str(number)).mkdir()

@@ -12,55 +12,6 @@ LLAMA3 = {
     "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.5, "high_freq_factor": 3.0,
     "original_max_position_embeddings": 64,
 }  # fmt: skip
-POSITIONS = np.array([0, 1, 5, 2, 40])
-
-
-def turned(x, positions, frequencies, pairs):
-    """Every pair as a complex number, times e^(i p ω)."""
-    y = np.empty_like(x)
-    for t, p in enumerate(positions):
-        for (i, j), omega in zip(pairs, frequencies, strict=True):
-            z = (x[..., t, i] + 1j * x[..., t, j]) * np.exp(1j * p * omega)
-            y[..., t, i], y[..., t, j] = z.real, z.imag
-    return y
-
-
-@pytest.mark.parametrize("adjacent", [False, True])
-@pytest.mark.parametrize("scaling", [None, {"rope_type": "linear", "factor": 3.0}, LLAMA3])
-def test_rotary_turns_every_pair_by_its_angle(rng, adjacent, scaling):
-    x = rng.normal(size=(2, 3, 5, 8))
-    pairs = [(0, 1), (2, 3), (4, 5), (6, 7)] if adjacent else [(0, 4), (1, 5), (2, 6), (3, 7)]
-    frequencies = F.rotary_frequencies(8, 50.0, scaling)
-    expected = turned(x, POSITIONS, frequencies, pairs)
-    np.testing.assert_allclose(F.rotary(x, POSITIONS, 50.0, scaling, adjacent), expected, rtol=1e-12, atol=1e-12)
-    report = check_gradients(F.rotary, x, list(POSITIONS), theta=50.0, scaling=scaling, adjacent=adjacent)
-    assert report.passed, report
-
-
-def test_the_frequencies_are_those_of_the_paper():
-    expected = [math.pow(10000, -2 * i / 10) for i in range(5)]
-    np.testing.assert_allclose(F.rotary_frequencies(10), expected, rtol=1e-14)
-    linear = {"type": "linear", "factor": 4}  # as older files write it
-    np.testing.assert_allclose(F.rotary_frequencies(10, scaling=linear), np.divide(expected, 4), rtol=1e-14)
-    assert np.array_equal(F.rotary_frequencies(10, scaling={"rope_type": "default"}), F.rotary_frequencies(10))
-
-
-def test_llama3_keeps_fast_pairs_and_slows_down_slow_ones():
-    """The three cases of the original, each present: wavelengths below, between and above the two bounds."""
-    plain, scaled = F.rotary_frequencies(16, 100.0), F.rotary_frequencies(16, 100.0, LLAMA3)
-    cases = set()
-    for before, after in zip(plain, scaled, strict=True):
-        wavelength = 2 * math.pi / before
-        if wavelength < 64 / 3.0:
-            case, expected = "kept", before
-        elif wavelength > 64 / 1.5:
-            case, expected = "slowed", before / 4
-        else:
-            smooth = (64 / wavelength - 1.5) / (3.0 - 1.5)
-            case, expected = "between", (1 - smooth) * before / 4 + smooth * before
-        cases.add(case)
-        assert after == pytest.approx(expected, rel=1e-13)
-    assert cases == {"kept", "slowed", "between"}
 
 
 def test_far_positions_are_exact_in_float32(rng):
@@ -96,17 +47,6 @@ def test_positions_must_fit_the_rows(rng):
 # --- grouped queries -------------------------------------------------------------------------------------------------
 
 
-def test_repeat_heads_lays_the_copies_side_by_side(rng):
-    x = rng.normal(size=(2, 3, 4, 5))
-    y = F.repeat_heads(x, 2)
-    assert y.shape == (2, 6, 4, 5)
-    for head in range(6):
-        assert np.array_equal(y[:, head], x[:, head // 2])
-    assert np.array_equal(F.repeat_heads(x, 1), x)
-    for repeats in (1, 3):
-        assert check_gradients(F.repeat_heads, x, repeats).passed
-
-
 def test_repeat_heads_backward_wants_whole_groups(rng):
     with pytest.raises(ValueError, match="repeats must divide the heads of dy: got repeats = 4 for 6 heads"):
         F.repeat_heads_backward(rng.normal(size=(2, 6, 4, 5)), 4)
@@ -121,24 +61,6 @@ def test_silu(rng):
     assert F.silu(np.array([-1e4]))[0] == 0
     assert check_gradients(F.silu, 2 * rng.normal(size=(3, 4, 5))).passed
     assert F.silu(0.5) == pytest.approx(0.5 / (1 + math.exp(-0.5)))
-
-
-def tanh_gelu(x):
-    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-@pytest.mark.parametrize(
-    ("activation", "plain"), [(["silu"], lambda x: x / (1 + np.exp(-x))), (["gelu_tanh"], tanh_gelu), ([], tanh_gelu)]
-)
-def test_gated_feed_forward(rng, activation, plain):
-    x, w_gate, w1, w2 = (rng.normal(size=shape) for shape in [(2, 3, 4), (4, 5), (4, 5), (5, 6)])
-    y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2, *activation)
-    np.testing.assert_allclose(y, (plain(gate) * value) @ w2, rtol=1e-10)
-    np.testing.assert_allclose(gate, x @ w_gate, rtol=1e-12)
-    np.testing.assert_allclose(value, x @ w1, rtol=1e-12)
-    assert check_gradients(F.gated_feed_forward, x, w_gate, w1, w2, *activation).passed
-    with pytest.raises(ValueError, match='activation must be "gelu_tanh" or "silu", got \'relu\''):
-        F.gated_feed_forward(x, w_gate, w1, w2, "relu")
 
 
 # --- ALiBi -----------------------------------------------------------------------------------------------------------

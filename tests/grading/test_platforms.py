@@ -53,11 +53,9 @@ def teacher(tmp_path, monkeypatch):
 def run(*command, folder):
     """A command as its user types it, in an environment that is active."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    names = {"transformer-np": [sys.executable, "-m", "transformer_np"], "pytest": [sys.executable, "-m", "pytest"]}
-    first, *rest = command
-    found = names.get(first) or [str(Path(sys.executable).with_name(first))]
+    found = Path(sys.executable).with_name(command[0])
     environment = {**os.environ, "PATH": path}  # nbgrader calls alembic
-    done = subprocess.run([*found, *rest], cwd=folder, capture_output=True, encoding="utf-8", env=environment)
+    done = subprocess.run([found, *command[1:]], cwd=folder, capture_output=True, encoding="utf-8", env=environment)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -86,13 +84,14 @@ def test_a_handout_works_when_it_is_zipped_and_moved_alone(teacher, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     folder = zipped_and_moved(teacher / "handout", tmp_path / "student")
     write_answers(folder / "homework.py")
-    code, out, err = run("transformer-np", "homework", "check", "homework.py", folder=folder)
-    assert (code, err) == (1, "")
-    assert "2 of 3 exercises right, 1 wrong" in out  # softmax is right for the lecture
-    assert run("transformer-np", "homework", "check", "homework.py", "center", folder=folder)[0] == 0
-    assert "Which number do you divide by" in run("transformer-np", "homework", "hint", "center", folder=folder)[1]
-    assert "2 of 3" in run("transformer-np", "homework", "status", folder=folder)[1]
-    code, out, _ = run("pytest", "-q", "-p", "no:cacheprovider", folder=folder)
+    typed = "check homework.py", "check homework.py center", "hint center", "status"
+    program = f"from transformer_np.cli import main\nfor line in {typed}: print('=', main(['homework', *line.split()]))"
+    code, out, err = run("python", "-c", program, folder=folder)
+    assert (code, err, re.findall(r"^= (\d)$", out, re.MULTILINE)) == (0, "", ["1", "0", "0", "0"])
+    checked, _, hint, status, _ = re.split(r"^= \d\n", out, flags=re.MULTILINE)
+    assert "2 of 3 exercises right, 1 wrong" in checked  # softmax is right for the lecture
+    assert "Which number do you divide by" in hint and "2 of 3" in status
+    code, out, _ = run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", folder=folder)
     assert (code, "2 of 3 exercises right, 1 wrong" in out) == (1, True), out
 
 

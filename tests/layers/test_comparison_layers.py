@@ -1,62 +1,14 @@
-"""The layers attention is compared with: against plain loops, against masked attention, causal, linear in memory."""
+"""The layers attention is compared with: against masked attention, causal, linear in memory."""
 
 import numpy as np
 import pytest
 from shared import peak_of
 
 from transformer_np import functional as F
-from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import MultiHeadAttention, WindowAttention
 from transformer_np.masks import causal_mask, window_mask
 
 B, T, D, E, H = 3, 7, 6, 5, 2
-
-
-def near(a, b):
-    np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
-
-
-# --- plain loops ------------------------------------------------------------------------------------------------------
-
-
-def plain_rnn(x, w_x, w_h, b):
-    rows = np.zeros((len(x), x.shape[1], len(b)))
-    for i, sentence in enumerate(x):
-        h = np.zeros(len(b))
-        for t, token in enumerate(sentence):
-            h = np.array([np.tanh(token @ w_x[:, j] + h @ w_h[:, j] + b[j]) for j in range(len(b))])
-            rows[i, t] = h
-    return rows
-
-
-def plain_convolution(x, w, b, dilation):
-    y = np.zeros((*x.shape[:2], len(b)))
-    for i, t, e in np.ndindex(y.shape):
-        y[i, t, e] = b[e]
-        for j in range(len(w)):
-            if t - j * dilation >= 0:
-                y[i, t, e] += sum(x[i, t - j * dilation, d] * w[j, d, e] for d in range(x.shape[2]))
-    return y
-
-
-@pytest.mark.parametrize("length", [1, 2, T])
-def test_rnn_is_the_loop(rng, length):
-    x, w_x, w_h, b = (rng.normal(size=s) for s in [(B, length, D), (D, E), (E, E), E])
-    near(F.rnn(x, w_x, w_h, b), plain_rnn(x, w_x, w_h, b))
-    near(F.rnn(x, w_x, w_h), plain_rnn(x, w_x, w_h, 0 * b))
-    for arguments in ((x, w_x, w_h, b), (x, w_x, w_h)):
-        report = check_gradients(F.rnn, *arguments)
-        assert report.passed and len(report.entries) == len(arguments)
-
-
-@pytest.mark.parametrize("dilation", [1, 2, 3, 9])
-@pytest.mark.parametrize("kernel", [1, 2, 3, T, T + 4])
-def test_convolution_is_the_loop(rng, kernel, dilation):
-    x, w, b = (rng.normal(size=s) for s in [(B, T, D), (kernel, D, E), E])
-    near(F.causal_conv1d(x, w, b, dilation), plain_convolution(x, w, b, dilation))
-    near(F.causal_conv1d(x, w, dilation=dilation), plain_convolution(x, w, 0 * b, dilation))
-    assert check_gradients(F.causal_conv1d, x, w, b, dilation, max_entries=20).passed
-
 
 # --- window attention is masked attention -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ WORDS = "ana sings loudly now rui reads quietly today eva runs quickly never".sp
 PAIRS = [(a, b) for a in WORDS for b in WORDS]
 SIZES = {"layers": 1, "heads": 2, "d_model": 8, "d_ff": 10, "dropout": 0.2, "batch_size": 8, "warmup": 3}
 ENCODER = {**SIZES, "max_len": 9}
+OWN = {"head": "untied", "bias": "yes", "clip": 0.3, "optimizer": "adamw", "beta1": 0.8, "weight_decay": 0.3}
 MEMORY = {"segment_len": 4, "mem_len": 3, "eval_mem_len": 7}
 FILES = {
     "pairs": "".join(f"{a} {b}\t{b} {a}\n" for a, b in PAIRS),
@@ -30,10 +31,10 @@ FILES = {
 }
 CASES = {
     "translate": {"pairs": "pairs", **ENCODER, "label_smoothing": 0.3, "lr": 0.01},
-    "gpt": {"text": "text", **SIZES, "block_size": 7, "head": "untied", "bias": "yes", "clip": 0.3, "lr": 0.01},
+    "gpt": {"text": "text", **SIZES, **OWN, "block_size": 7, "lr": 0.01},
     "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "optimizer": "muon"},
     "mlm": {"text": "text", **ENCODER, "weight_decay": 0.3},
-    "xl": {"text": "text", **SIZES, **MEMORY, "norm": "pre", "optimizer": "muon"},
+    "xl": {"text": "text", **SIZES, **MEMORY, "norm": "pre", "optimizer": "muon", "clip": 0.4},
     "t5": {"tasks": "spans", "text": "text", **SIZES, "d_head": 3, "block_size": 16, "vocab_size": 280},
     "word2vec": {"text": "text", "batch_size": 20, "d_model": 6, "window": 3, "min_count": 1, "subsample": 0.01},
 }
@@ -99,6 +100,32 @@ def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
     expected = {"workers": 1, "validate_every": 2, "save_seconds": 0.5, "keep": "last"}
     assert {name: asked[name] for name in HOW} == expected
     assert "--batch-size must be at least 1, got 0" in fails(capsys, "train", kind, "--batch-size", 0)
+
+
+ARRIVES = {name: [name] for name in "d_model d_ff d_head max_len dropout bias mem_len eval_mem_len batch_size".split()}
+ARRIVES |= {"label_smoothing": ["label_smoothing"], "weight_decay": ["weight_decay"], "clip": ["clip_norm"]}
+ARRIVES |= {"layers": ["num_layers", "num_encoder_layers", "num_decoder_layers"]}
+ARRIVES |= {"heads": ["num_heads"], "head": ["tie_embeddings"]}  # in a model, an objective, an optimizer or batches
+
+
+@every_task
+def test_every_option_arrives_in_the_training_and_another_seed_makes_another(kind):
+    task, setups = TASKS[kind], []
+    for seed in (3, 3, 4):
+        options = task.Options(**CASES[kind], steps=2, seed=seed)
+        data = task.load(options)
+        setups.append(task.setup(options, data, task.train_tokenizers(options, data)))
+    parts = setups[0], setups[0].objective, setups[0].optimizer, setups[0].batches, setups[0].model.config
+    there = {name: value for part in parts for name, value in vars(part).items()}
+    for name in CASES[kind].keys() & ARRIVES.keys():
+        found, given = {there[own] for own in ARRIVES[name] if own in there}, CASES[kind][name]
+        assert found == {{"untied": False, "yes": True}.get(given, given)} or (kind, name) == ("t5", "batch_size"), name
+    if kind in ("translate", "gpt"):  # of the paper, and as asked for
+        expected = {"translate": ((0.9, 0.98), 1e-9), "gpt": ((0.8, 0.99), 1e-8)}
+        assert (there["betas"], there["eps"]) == expected[kind]
+    for part in (lambda setup: vars(setup.batches.batch(0)), lambda setup: setup.model.state_dict()):
+        once, same, other = ([np.asarray(a).tobytes() for a in part(setup).values()] for setup in setups)
+        assert once == same and (once != other or kind == "xl")
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------

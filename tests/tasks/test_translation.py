@@ -66,24 +66,6 @@ def test_the_highest_learning_rate(file, tmp_path, monkeypatch):
     assert built_in.setup.schedule(30) == pytest.approx((16 * 30) ** -0.5)  # the paper's
 
 
-def test_every_option_arrives(file, tmp_path):
-    sizes = {"layers": 2, "heads": 4, "d_model": 8, "d_ff": 9, "dropout": 0.3, "max_len": 11, "seed": 5}
-    options = TranslationOptions(pairs=file, steps=2, batch_size=3, label_smoothing=0.25, **sizes)
-    run = TranslationTask().train(options, tmp_path / "run", progress=False)
-    setup, config = run.setup, run.setup.model.config
-    assert (config.num_encoder_layers, config.num_decoder_layers, config.num_heads) == (2, 2, 4)
-    assert (config.d_model, config.d_ff, config.dropout, config.max_len, config.seed) == (8, 9, 0.3, 11, 5)
-    assert setup.objective.label_smoothing == 0.25
-    assert (setup.batches.batch_size, setup.batches.seed) == (3, 5)
-    assert (setup.optimizer.betas, setup.optimizer.eps) == ((0.9, 0.98), 1e-9)  # the paper's
-    assert run.trainer.clip_norm == 1.0
-
-
-def test_another_seed_is_another_split(file, tmp_path):
-    splits = [train(file, tmp_path / str(seed), steps=1, seed=seed).data for seed in (0, 1)]
-    assert splits[0] != splits[1] and {*splits[0].train, *splits[0].test, *splits[0].validation} == set(PAIRS)
-
-
 def test_a_sample_of_the_validation_data_costs_about_as_much_as_it_may():
     objective, batches = SimpleNamespace(count=lambda batch: batch), SimpleNamespace(batch=lambda step: 50)
     setup = SimpleNamespace(objective=objective, batches=batches, validation=[40] * 30)

@@ -45,19 +45,6 @@ def train(file, folder, progress=False, **options):
 # --- the loss --------------------------------------------------------------------------------------------------------
 
 
-def test_the_loss_is_its_formula(rng):
-    center, context, negatives = rng.normal(size=(4, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 3, 5))
-    loss, p_context, p_negatives = F.negative_sampling_loss(center, context, negatives)
-    expected = 0.0
-    for c, o, drawn in zip(center, context, negatives, strict=True):
-        expected -= np.log(1 / (1 + np.exp(-(c @ o))))
-        for n in drawn:
-            expected -= np.log(1 / (1 + np.exp(c @ n)))
-    assert isinstance(loss, float) and loss == pytest.approx(expected / 4, rel=1e-12)
-    assert p_context == pytest.approx(1 / (1 + np.exp(-(center * context).sum(axis=1))), rel=1e-12)
-    assert p_negatives == pytest.approx(1 / (1 + np.exp(-(negatives * center[:, None]).sum(axis=2))), rel=1e-12)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_scores_of_any_size(dtype):
     def column(*values):

@@ -194,33 +194,18 @@ def causal_conv1d(x, w, b=None, dilation=1):
 --- a line that runs in the wrong cases only
 says: `maximum` is not the function that belongs here. One change in line @ makes it right:
 from functools import reduce
-from transformer_np.layers import FeedForward, MultiHeadAttention
-from transformer_np.layers.blocks import AddNorm, Block
+from transformer_np.layers import blocks
 
 def joined(mask):
     if not isinstance(mask, tuple):
         return mask
     return reduce(np.maximum, [np.where(m, -np.inf, 0) if m.dtype == bool else m for m in mask])  # shown
 
-class EncoderBlock(Block):
-    sublayers = ("attention", "feed_forward")
-
-    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
-                 rng=None, dtype=np.float32):
-        around = dropout, norm_first, eps, bias, rng, dtype
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
-        self.add_norm1 = AddNorm(d_model, *around)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
-        self.add_norm2 = AddNorm(d_model, *around)
-
+class EncoderBlock(blocks.EncoderBlock):
     def forward(self, x, mask=None, cache=None):
         mask = joined(mask)
         a = self.add_norm1.forward(x, lambda z: self.attention.forward(z, mask=mask, cache=cache))
         return self.add_norm2.forward(a, self.feed_forward.forward)
-
-    def backward(self, dout):
-        da = self.add_norm2.backward(dout, self.feed_forward.backward)
-        return self.add_norm1.backward(da, lambda g: self.attention.backward(g)[0])
 
 --- an answer whose loops take many steps
 says: One change in line @ makes it right:
@@ -934,6 +919,7 @@ def gelu(x, approximate="tanh"):
     return y
 
 --- a tile whose values are taken rightly is no place
+tried: before a release
 def tiled_attention(q, k, v, mask=None, tile=64):
     S, masks = k.shape[-2], () if mask is None else mask if isinstance(mask, tuple) else (mask,)
     m, l, o = np.full(q.shape[:-1] + (1,), -np.inf), 0, 0
@@ -1070,7 +1056,7 @@ def feed_forward(x, w1, b1, w2, b2):
 
 --- a helper in which the mistake changes nothing is not shown
 says: x as its memory too
-from transformer_np.layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
+from transformer_np.layers import Dropout, LayerNorm, blocks
 from transformer_np.module import Module
 
 class AddNorm(Module):
@@ -1089,21 +1075,16 @@ class AddNorm(Module):
         dsum = self.norm.backward(dout)
         return dsum + sublayer_backward(self.dropout.backward(dsum))  # not shown
 
-class EncoderBlock(Module):
+class EncoderBlock(blocks.EncoderBlock):
     def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5,
                  bias=True, rng=None, dtype=np.float32):
+        super().__init__(d_model, num_heads, d_ff, dropout, norm_first, activation, eps, bias, rng, dtype)
         around = dropout, norm_first, eps, bias, rng, dtype
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm1, self.add_norm2 = AddNorm(d_model, *around), AddNorm(d_model, *around)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
 
     def forward(self, x, mask=None, cache=None):
         h = self.add_norm1.forward(x, lambda z: self.attention.forward(z, memory=z, mask=mask, cache=cache))
         return self.add_norm2.forward(h, self.feed_forward.forward)
-
-    def backward(self, dout):
-        dh = self.add_norm2.backward(dout, self.feed_forward.backward)
-        return self.add_norm1.backward(dh, lambda d: self.attention.backward(d)[0])
 
 --- a line that only avoids an earlier mistake is not shown
 def softmax_backward(dy, y, axis=-1):
