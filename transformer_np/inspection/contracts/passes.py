@@ -100,7 +100,7 @@ def gradients_are_right(case):
     if not case.module.learned() and not case.floats():
         return
     inputs = [as_dtype(x, np.float64) for x in case.inputs]
-    report = check_gradients(case.random(), *inputs, max_entries=case.max_entries, **case.options)
+    report = check_gradients(case.random(), *inputs, rng=case.rng, max_entries=case.max_entries, **case.options)
     for entry in report.entries:
         if entry.error > report.tolerance:
             yield wrong_gradient(entry, case)
