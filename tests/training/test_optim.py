@@ -160,6 +160,10 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
     before = layer.w.data.copy()
     with pytest.raises(RuntimeError, match="astype"):
         first.step()
+    frozen = Adam(layer.parameters())
+    layer.freeze().unfreeze()  # makes new gradients, which no buffer has
+    with pytest.raises(RuntimeError, match="unfreeze"):
+        frozen.step()
     second, third = Adam(layer.parameters()), Adam(layer.parameters())
     layer.w.grad += 1
     with pytest.raises(RuntimeError, match="another optimizer"):

@@ -249,10 +249,15 @@ def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
     with_it, without = make_trainer(), make_trainer()
+    with_it.model.train(check=True)
     fit(with_it, 8, validation=list(make_batches().in_order()), validate_every=1)
     fit(without, 8)
     assert_same(values(with_it), values(without))
     assert with_it.model.training and with_it.model.encoder[0].training
+    with_it.model(np.array([[4, 5]]), np.array([[1, 7]]))
+    with_it.model.output.w = 0
+    with pytest.raises(RuntimeError, match="parameter w was changed between the forward and the backward"):  # as before
+        with_it.model.backward(np.ones((1, 2, 11), np.float32))
 
 
 # --- a training that diverges ----------------------------------------------------------------------------------------
@@ -387,6 +392,8 @@ class Uncounted:
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1), ValueError, "least 0"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, save_seconds=-1), ValueError, "save_sec"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validation=own), TypeError, "validation mu"),
         (
             lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
             ValueError,

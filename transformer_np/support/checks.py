@@ -68,12 +68,12 @@ def as_rows(ids, size, name="ids", longest=None):
     return ids
 
 
-def as_text_ids(ids, name="ids"):
-    """The token ids of a whole text, (n,), as an integer array; n may be 0."""
+def as_text_ids(ids, name="ids", size=None):
+    """The token ids of a whole text, (n,), as an integer array, as `as_ids` does; n may be 0."""
     ids = as_array(ids, name, "whole numbers")
     if ids.ndim != 1:
         raise ValueError(f"{name} must have the one axis (length,), got shape {ids.shape}")
-    return as_ids(ids, name=name) if ids.size else ids.astype(np.intp)
+    return as_ids(ids, size, name) if ids.size else ids.astype(np.intp)
 
 
 def as_masks(mask, shape):
