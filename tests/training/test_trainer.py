@@ -393,7 +393,7 @@ class Uncounted:
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1), ValueError, "least 0"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, save_seconds=-1), ValueError, "save_sec"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validation=own), TypeError, "validation mu"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validation=own), TypeError, "validation"),
         (
             lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
             ValueError,
