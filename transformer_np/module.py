@@ -374,8 +374,10 @@ class Module:
         try:
             yield self
         finally:
-            for module, *mode in modes:
-                module.training, module.keeping, module._seals = mode
+            for module, training, keeping, seals in modes:
+                module.training, module.keeping = training, keeping
+                if seals is not None:
+                    module._seals = seals
 
     # --- state ---------------------------------------------------------------------------------------------------
 

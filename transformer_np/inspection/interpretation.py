@@ -180,7 +180,8 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
 
     Raises TypeError for another model, and ValueError for a target that is not there.
     """
-    blocks, norm, output = _classifying(model) or _upper_part(model)
+    classifies = isinstance(model, Bert) and model.classifier is not None
+    blocks, norm, output = (model.blocks, None, model.classifier) if classifies else _upper_part(model)
     inputs = _one_text(inputs)
     paths = {id(module): path for path, module in model.named_modules()}
     with model.evaluating():
@@ -203,11 +204,6 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
                     feed_forwards[path] = wrote
         embedding = float(np.vdot(blocks[0].add_norm1.kept("residual_before")[0, rows], d))
     return Contributions(embedding, dict(reversed(heads.items())), dict(reversed(feed_forwards.items())), biases)
-
-
-def _classifying(model):
-    """The upper part of a Bert with a classifier, as in `_upper_part`; None for another model."""
-    return (model.blocks, None, model.classifier) if isinstance(model, Bert) and model.classifier is not None else None
 
 
 def _read_by(model, output, targets, position):

@@ -133,7 +133,7 @@ class Trainer:
                 self.best.measure(lambda: self.validate(sample or validation))
 
             team = self.choose_team(batches, steps)
-            due = {"validate": validate_every, "checkpoint": checkpoint_every, "seconds": save_seconds}
+            due = {"validate": validate_every or steps, "save": checkpoint_every or steps, "seconds": save_seconds}
             team.run(self.optimizer, partial(self._train, batches, steps, validation, sample, due, progress))
         self.interrupted = self.step < steps
         return self.history
@@ -151,10 +151,10 @@ class Trainer:
                 show(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s")
                 if self.step == steps:
                     break
-                if validation and _due(self.step, due["validate"]):
+                if validation and self.step % due["validate"] == 0:
                     with show.while_("validating"):
                         self._record_validation(validation, sample)
-                if self.checkpoint and (self._save or _due(self.step, due["checkpoint"])):
+                if self.checkpoint and (self._save or self.step % due["save"] == 0):
                     self.save()
                     saved = time.perf_counter()
             if validation and self.step == steps and not self._validated(steps):
@@ -255,7 +255,3 @@ class Trainer:
 def _batches(name, batches):
     """The batches, or None, in what can be read more than once, which an iterator cannot be."""
     return batches if batches is None or hasattr(batches, "__len__") else as_list(name, batches, "batches")
-
-
-def _due(step, every):
-    return bool(every) and step % every == 0

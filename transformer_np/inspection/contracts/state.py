@@ -125,12 +125,8 @@ def randomness_is_its_own(case):
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
-def by_pickle(value):
-    return pickle.loads(pickle.dumps(value))
-
-
 def copies_stand_alone(case):
-    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", by_pickle)):
+    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", lambda x: pickle.loads(pickle.dumps(x)))):
         module = case.random()
         if way == "pickle" and not all(is_importable(type(part)) for _, part in module.named_modules()):
             continue  # Python pickles no class that is defined inside a function, or defined again since
