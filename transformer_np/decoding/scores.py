@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..support.checks import as_float_array, as_list, as_text_ids, check_flag
+from ..support.checks import as_float_array, as_text_ids, check_flag
 
 
 class Excluding:
@@ -19,7 +19,7 @@ class Excluding:
     def __init__(self, model, ids, padded=True):
         check_flag("padded", padded)
         size = getattr(model.config, "tgt_vocab_size", None) or model.config.vocab_size
-        ids = as_text_ids(as_list("ids", ids, "token ids"), "ids", size).tolist()
+        ids = as_text_ids(ids, "ids", size).tolist()
         self.model, self.excluded, self.padded = model, [*getattr(model, "excluded", []), *ids], padded
         if len(set(self.excluded)) == size:
             raise ValueError(f"ids excludes all {size} tokens: one must be left to choose")

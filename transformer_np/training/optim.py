@@ -219,7 +219,10 @@ class AdamW(Adam):
         check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
-        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters], self.data.dtype)
+        found = [] if rates is None else [rates(p) for p in self.parameters]
+        for rate in found:
+            check_number("what rates returns", rate, "[0, ∞)")
+        self._rates = np.array(found, self.data.dtype) if found else None
         self._ends = np.cumsum([p.data.size for p in self.parameters])
         self._decayed = None  # or 1 and 0 for every element of the buffer, in a byte each
         if decays is not None:

@@ -128,7 +128,9 @@ def randomness_is_its_own(case):
 def copies_stand_alone(case):
     for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", lambda x: pickle.loads(pickle.dumps(x)))):
         module = case.random()
-        if way == "pickle" and not all(is_importable(type(part)) for _, part in module.named_modules()):
+        classes = {type(part) for _, part in module.named_modules()}
+        known = all(getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls for cls in classes)
+        if way == "pickle" and not known:
             continue  # Python pickles no class that is defined inside a function, or defined again since
         error = refusal(lambda: duplicate(module))  # noqa: B023
         if error is not None:
@@ -137,10 +139,6 @@ def copies_stand_alone(case):
             continue
         yield from copied(case, way, module, duplicate(module))
         yield from copied_with_its_optimizer(case, way, duplicate)
-
-
-def is_importable(cls):
-    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 
 def copied(case, way, module, other):
