@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_kind
+from ..support.checks import check_at_least, check_kind, listed
 from .files import read_columns
 from .pairs import Split
 
@@ -146,7 +146,7 @@ def labels_of(split):
     for part in ("validation", "test"):
         unseen = sorted({label for _, label in getattr(split, part)} - set(labels))
         if unseen:
-            shown = f"{', '.join(map(repr, unseen))}; add more texts of each label"
+            shown = f"{listed([*map(repr, unseen)])}; add more texts of each label"
             raise ValueError(f"the {part} part has labels that no training text has: {shown}")
     if len(labels) < 2:
         raise ValueError(f"all training texts have the label {labels[0]!r}: a classifier needs at least two labels")

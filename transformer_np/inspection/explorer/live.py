@@ -15,6 +15,7 @@ from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
 from ...models import GPT, Bert, Llama, Transformer
 from ...pretrained import PretrainedTokenizer
+from ...support.checks import listed
 from .lessons import lessons_for, texts
 from .page import Page, assemble
 from .pretrained import described
@@ -82,8 +83,8 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         raise ValueError(f"the text has {count} tokens, and the page shows {most}")
     if kind is not Transformer and target is not None:
         raise ValueError("target is for a translator: leave it out for this model, which has no target text")
-    if kind in (GPT, Llama) and pair[0].unknown(text):
-        raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
+    if kind in (GPT, Llama) and (unknown := pair[0].unknown(text)):
+        raise ValueError(f"the training text of the model does not have: {listed([*map(repr, unknown)])}")
     own = _own_data(model, pair, labels, target) | {"text": text, "examples": list(examples), "seen": seen.to_dict()}
     if isinstance(pair[0], PretrainedTokenizer):
         count = model.num_parameters()
