@@ -268,7 +268,14 @@ def test_excluded_tokens_are_never_chosen_and_the_others_keep_their_probability(
         ended = [*ids, EOS] if len(ids) < 10 else ids
         expected = sum(next_log_probs(model, src, ended[:i])[token] for i, token in enumerate(ended))
         assert total == pytest.approx(expected, rel=1e-5)
-    for size in (2, 5):
-        for hypotheses in beam_search(without, SRC, size, 10, return_hypotheses=True):
+    for size, longest in ((2, 10), (5, 10), (99, 1)):
+        for hypotheses in beam_search(without, SRC, size, longest, return_hypotheses=True):
             assert not any(set(hypothesis.ids) & set(first) for hypothesis in hypotheses)
+            assert all(np.isfinite(hypothesis.score) for hypothesis in hypotheses)
     assert greedy_decode(Excluding(model, []), SRC, 10) == greedy_decode(model, SRC, 10)
+    assert greedy_decode(Excluding(Excluding(model, first[:1]), first[1:]), SRC, 10) == outputs
+    size = model.config.tgt_vocab_size
+    for wrong, error in ((3, TypeError), ([2.7], TypeError), ([-1], ValueError), ([size], ValueError),
+                         (range(size), ValueError)):  # fmt: skip
+        with pytest.raises(error, match="ids"):
+            Excluding(model, wrong)

@@ -368,14 +368,16 @@ class Module:
     @contextmanager
     def evaluating(self) -> Iterator[Self]:
         """`with model.evaluating():` runs in eval() mode; afterwards every module has its earlier mode again."""
-        modes = [(module, module.training, module.keeping) for _, module in self.named_modules()]
+        modes = [(module, module.training, module.keeping, module._seals) for _, module in self.named_modules()]
         if self.training:
             self.eval()
         try:
             yield self
         finally:
-            for module, training, keeping in modes:
+            for module, training, keeping, seals in modes:
                 module.training, module.keeping = training, keeping
+                if seals is not None:
+                    module._seals = seals
 
     # --- state ---------------------------------------------------------------------------------------------------
 

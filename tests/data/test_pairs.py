@@ -128,7 +128,7 @@ def test_held_out_sentences_are_tested():
         assert ("Keep me", "a") in split.test and ("keep ME", "b") in split.test
         assert len(split.test) == 5 + 2 and len(split.validation) == 5
     for wrong in ("keep me", [3]):
-        with pytest.raises(TypeError, match="held_out must be a list of sentences"):
+        with pytest.raises(TypeError, match="held_out must be a list of strings"):
             split_pairs(pairs, held_out=wrong)
 
 

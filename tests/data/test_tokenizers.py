@@ -131,6 +131,12 @@ def test_an_id_out_of_range_is_an_error(tokenizer, last):
         for method in (tokenizer.token, lambda i: tokenizer.decode([4, i])):
             with pytest.raises(ValueError, match=f"0 … {last}, got {i}"):
                 method(i)
+    for wrong in ([[4]], np.array([[4, last]])):  # such as the result of generate, which is a batch
+        with pytest.raises(ValueError, match=r"ids must have the one axis \(length,\), got shape \(1, "):
+            tokenizer.decode(wrong)
+    for texts in (["a", 1], None, 3, "a"):
+        with pytest.raises(TypeError, match="texts must be a list of strings, got"):
+            type(tokenizer).train(texts)
 
 
 @pytest.mark.parametrize(

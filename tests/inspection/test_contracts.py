@@ -13,7 +13,7 @@ from transformer_np import check_layer, check_model
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatch, TextBatch
 from transformer_np.inspection.samples import model_of
-from transformer_np.layers import Linear
+from transformer_np.layers import Linear, MultiHeadAttention
 from transformer_np.models import GPT, GPTConfig
 from transformer_np.module import Module, Parameter
 
@@ -472,6 +472,8 @@ def test_models_of_ones_own():
     assert report.broken == ["the future is hidden"] and "masks.causal_mask(T)" in str(report)
     repeated = np.array([[1, 1, 2], [3, 3, 2]])  # a leak from a token that is as the one before
     assert check_model(SeesTheFuture(), repeated, causal=True, on_fail="return").broken == ["the future is hidden"]
+    report = check_model(Lookup(), [2, 2, 1], causal=True, on_fail="return")
+    assert "Pass a batch of texts" in str(report)
     report = check_model(MixesTheBatch(), (ids,), causal=True, on_fail="return")
     assert report.broken == ["rows of a batch do not mix"] and "axis of the batch" in str(report)
 
@@ -484,6 +486,11 @@ def test_a_batch_of_each_kind(rng):
     gpt, (ids,) = model_of("GPT", rng)
     assert check_model(gpt, TextBatch(ids, ids), max_entries=1).passed
     assert check_model(gpt, ids.tolist(), max_entries=1).passed
+    bert, (ids, *_) = model_of("Bert", rng)
+    assert check_model(bert, {"ids": ids, "segments": 0 * ids}, max_entries=1).passed  # rows by name, too
+    attention, x = MultiHeadAttention(6, 2, rng=0), rng.normal(size=(2, 3, 6))
+    for mask in (np.zeros((2, 1, 1, 3), bool), np.zeros((3, 3)), np.array([1.0, 2.0])[:, None, None, None]):
+        assert check_model(attention, x, mask=mask, max_entries=1).passed
     wrong = copy.deepcopy(gpt)
     wrong.blocks = tuple(wrong.blocks)
     assert "parameters have names" in check_model(wrong, ids, on_fail="return").broken

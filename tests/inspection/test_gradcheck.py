@@ -89,6 +89,7 @@ WRONG_FUNCTIONS = {
     "relu of all": (lambda dy, x: dy, F.relu),
     "gelu of the other kind": (lambda dy, x: F.gelu_backward(dy, x, "none"), F.gelu),
     "a transposed gradient": (lambda dy, x: F.relu_backward(dy, x).T, F.relu),
+    "x for dy, which one seed draws equal": (lambda dy, x: F.relu_backward(x, x), F.relu),
 }
 
 

@@ -94,6 +94,9 @@ def logits_of(model, inputs):
 @pytest.mark.parametrize("name", MODELS)
 def test_contributions_add_up_to_the_logit(name, rng):
     model, inputs = drawn(name, rng)
+    if name.startswith("TransformerXL"):  # with a memory, whose rows are not its first axis
+        inputs += (list(rng.normal(size=(2, 1, 3, 12))),)
+        assert attribution(model, inputs, 7).score == measured(model, inputs, 7).score
     logits = logits_of(model, inputs)
     for position in (0, 2, -1):
         one, two = (contributions(model, inputs, target, position) for target in (7, (7, 4)))
@@ -113,7 +116,11 @@ def test_contributions_to_a_class(pooling, rng):
     logits = model.eval().classify(ids, padding)[0]
     for target, expected in ((3, logits[3]), ((0, 2), logits[0] - logits[2])):
         assert contributions(model, (ids, padding), target).total == pytest.approx(expected, abs=1e-10)
-    assert attribution(model, (ids, padding), 3).score == pytest.approx(logits[3])
+    for question in (contributions, attribution, measured):  # of the whole text, whatever the position
+        found = question(model, (ids, padding), 3, position=99)
+        assert getattr(found, "score", getattr(found, "total", 0)) == pytest.approx(logits[3])
+        alone, zeros = (question(model, given, 3) for given in (ids, (ids, None, np.zeros_like(ids))))
+        assert str(alone) == str(zeros)
     with pytest.raises(ValueError, match="target"):
         contributions(model, ids, 4)
 
@@ -233,6 +240,10 @@ BERT = small_model("Bert", num_classes=None, mlm_head=False)
         (lambda m, x: contributions(m, np.zeros((2, 5), int), 3), ValueError, "one text"),
         (lambda m, x: contributions(m, x, 99), ValueError, "target"),
         (lambda m, x: contributions(m, x, 3, 5), ValueError, "position must lie in -5 … 4"),
+        (lambda m, x: attribution(m, x, 3, position=-6), ValueError, "position must lie in -5 … 4"),
+        (lambda m, x: measured(m, x, 3, position=None), TypeError, "position must be a whole number"),
+        (lambda m, x: head_ablation(m, 0.5), TypeError, "measure must be a function that returns a number"),
+        (lambda m, x: head_ablation(m, lambda: (0.5, x)), TypeError, "what measure returns must be a number, got"),
         (lambda m, x: attribution(m, x, (1, 2, 3)), ValueError, "an id or a pair"),
         (lambda m, x: measured(m, x, 3, other=np.ones((1, 3), int)), ValueError, "equal length"),
         (lambda m, x: attribution(Linear(3, 4), x, 3), ValueError, "has none"),

@@ -99,6 +99,8 @@ def test_the_best_is_the_best_on_the_sample():
     assert steps == [2, 4, 6, 8]
     assert trainer.history.validation[-1][1] == trainer.validate(HELD_OUT)
     assert trainer.best.latest == trainer.validate(HELD_OUT[:1]) != trainer.validate(HELD_OUT)
+    trainer = run(spoiled(keep_best=True), steps=8, every=2, sample=[])  # none: all of them
+    assert trainer.best.latest == trainer.validate(HELD_OUT) and trainer.best.loss > 0
 
 
 def test_the_best_is_measured_again_on_another_sample(tmp_path):

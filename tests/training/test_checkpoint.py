@@ -151,6 +151,8 @@ def test_a_tensor_of_the_wrong_shape_or_kind(path):
         with pytest.raises(ValueError, match=message) as caught:
             load_model(path)
         assert str(path) in str(caught.value)
+    with pytest.raises(TypeError, match="tensors must be a Mapping, got Transformer"):
+        save_checkpoint(path, model, {})
 
 
 _OWN_PROCESSES = ("given", "keeper", "package", "process", "session", "worker")

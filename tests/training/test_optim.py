@@ -160,6 +160,10 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
     before = layer.w.data.copy()
     with pytest.raises(RuntimeError, match="astype"):
         first.step()
+    frozen = Adam(layer.parameters())
+    layer.freeze().unfreeze()  # makes new gradients, which no buffer has
+    with pytest.raises(RuntimeError, match="unfreeze"):
+        frozen.step()
     second, third = Adam(layer.parameters()), Adam(layer.parameters())
     layer.w.grad += 1
     with pytest.raises(RuntimeError, match="another optimizer"):
@@ -176,6 +180,7 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
         (lambda: Adam([Parameter(np.ones(2))] * 2), "same Parameter twice"),
         (lambda: Adam([Parameter(np.ones(2)), Parameter(np.ones(2, np.float32))]), "float32.*float64"),
         (lambda: Adam(make_parameters(), betas=(0.9, 1.0)), r"betas must lie in \[0, 1\)"),
+        (lambda: AdamW(make_parameters(), rates=lambda p: -p.data.max()), r"what rates returns must lie in \[0, ∞\)"),
         (lambda: Muon(make_parameters(), momentum=1.0), r"momentum must lie in \[0, 1\)"),
         (lambda: Muon(make_parameters()), r"shape \(3, 4, 5\): Muon needs two axes"),
     ],

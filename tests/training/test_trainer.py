@@ -249,10 +249,12 @@ def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
     with_it, without = make_trainer(), make_trainer()
+    with_it.model.train(check=True)
     fit(with_it, 8, validation=list(make_batches().in_order()), validate_every=1)
     fit(without, 8)
     assert_same(values(with_it), values(without))
     assert with_it.model.training and with_it.model.encoder[0].training
+    assert with_it.model._seals and with_it.model.encoder[0]._seals  # it looks for changed arrays as before
 
 
 # --- a training that diverges ----------------------------------------------------------------------------------------
@@ -387,6 +389,8 @@ class Uncounted:
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1), ValueError, "least 0"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, save_seconds=-1), ValueError, "save_sec"),
+        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validation=own), TypeError, "validation"),
         (
             lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
             ValueError,

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
-from ..support.checks import check_at_least
+from ..support.checks import as_text_ids, check_at_least, each_text
 from ..support.progress import progress
 from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
@@ -67,11 +67,9 @@ class BPETokenizer(Tokenizer):
             vocabulary, including the 4 special tokens and 256 bytes
         Raises ValueError for no text or a bound that is too small, TypeError for a single string.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts must be a list of strings, got a single string; put it into a list")
         check_at_least("min_count", min_count, 1)
         check_at_least("max_size", max_size, FIRST_MERGE)
-        pieces = Counter(piece for text in texts for piece in cls.cut(text))
+        pieces = Counter(piece for text in each_text("texts", texts) for piece in cls.cut(text))
         if not pieces:
             raise ValueError("there is no text to learn a vocabulary from")
         words = [_byte_ids(piece) for piece in pieces]
@@ -92,7 +90,9 @@ class BPETokenizer(Tokenizer):
     def decode(self, ids):
         """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": encoding never gives such
         bytes, but a model may generate them."""
-        return b"".join(self.spelled[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
+        return b"".join(self.spelled[i] for i in map(self._checked, as_text_ids(ids).tolist())).decode(
+            "utf-8", "replace"
+        )
 
     def pieces(self, text):
         """One string for each id of `encode`: the tokens."""

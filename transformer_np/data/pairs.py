@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_list, check_at_least, check_number, expecting
+from ..support.checks import as_list, check_at_least, check_number, each_text, expecting
 from .files import read_columns
 
 
@@ -43,11 +43,7 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
     check_at_least("seed", seed, 0)
     if validation + test >= 1:
         raise ValueError(f"validation and test must be positive and together below 1, got {validation} and {test}")
-    if isinstance(held_out, str):
-        raise TypeError("held_out must be a list of sentences, got a single string; put it into a list")
-    if not all(isinstance(source, str) for source in held_out):
-        raise TypeError("held_out must be a list of sentences, got other things in it")
-    held_out = {_source_key(source) for source in held_out}
+    held_out = {_source_key(source) for source in each_text("held_out", held_out)}
     pairs = as_list("pairs", pairs, "(source, target)")  # read twice
     with expecting("pairs", "(source, target)", pairs):
         sources = dict.fromkeys(_source_key(source) for source, _ in pairs)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_kind
+from ..support.checks import check_at_least, check_kind, listed
 from .files import read_columns
 from .pairs import Split
 
@@ -129,14 +129,11 @@ def read_labelled(path):
         found = f"the first column has {len(labels)} different entries and the second {len(texts)}"
         raise ValueError(f"{path}: {found}, but the label comes first, then a tab and the text: swap the columns")
     (label, text), *others = rows
-    if labels[label] == 1 < len(others) and min(labels[other] for other, _ in others) > 1 and _is_name(label, text):
+    are_names = all(cell.strip().isidentifier() for cell in [label, *text.split("\t")])
+    if are_names and labels[label] == 1 < len(others) and min(labels[other] for other, _ in others) > 1:
         why = f"no other line has the label {label!r}, so this seems to be a row with the names of the columns"
         raise ValueError(f"{path}, line 1: {why}: delete it, or add more texts with this label")
     return [(text, label) for label, text in rows]
-
-
-def _is_name(*columns):
-    return all(part.strip().isidentifier() for column in columns for part in column.split("\t"))
 
 
 def labels_of(split):
@@ -149,7 +146,7 @@ def labels_of(split):
     for part in ("validation", "test"):
         unseen = sorted({label for _, label in getattr(split, part)} - set(labels))
         if unseen:
-            shown = f"{', '.join(map(repr, unseen))}; add more texts of each label"
+            shown = f"{listed([*map(repr, unseen)])}; add more texts of each label"
             raise ValueError(f"the {part} part has labels that no training text has: {shown}")
     if len(labels) < 2:
         raise ValueError(f"all training texts have the label {labels[0]!r}: a classifier needs at least two labels")

@@ -138,11 +138,10 @@ class SentinelTokenizer:
 
     def decode(self, ids):
         """The text of the ids, with sentinels but without other special tokens."""
-        numbers = {i: number for number, i in enumerate(self.sentinels)}
         pieces, run = [], []
-        for i in ids:
-            if i in numbers:
-                pieces += [self.tokenizer.decode(run), sentinel(numbers[i])]
+        for i in as_text_ids(ids).tolist():
+            if i in self.sentinels:
+                pieces += [self.tokenizer.decode(run), sentinel(self.sentinels.index(i))]
                 run = []
             else:
                 run.append(i)

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from ..support.checks import check_at_least, check_flag
+from ..support.checks import as_text_ids, check_at_least, check_flag, each_text
 from ..support.progress import progress
 
 PAD, BOS, EOS, UNK = range(4)
@@ -58,14 +58,12 @@ class Tokenizer:
         texts: an iterable of strings; max_size: the most tokens in the vocabulary, including the special ones
         Raises ValueError for no text, no piece that is frequent enough, or a max_size without room for a piece.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts must be a list of strings, got a single string; put it into a list")
         check_at_least("min_count", min_count, 1)
         if max_size is not None:
             check_at_least("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
         check_flag("lowercase", lowercase)
         counts = Counter()
-        for text in texts:
+        for text in each_text("texts", texts):
             for piece, count in Counter(cls.cut(_nfc(text))).items():
                 counts[_key(piece, lowercase)] += count
         if not counts:
@@ -101,7 +99,7 @@ class Tokenizer:
 
     def decode(self, ids):
         """The text of the ids, without special tokens except "<unk>"."""
-        return self.join([self.token(i) for i in ids if i not in (PAD, BOS, EOS)])
+        return self.join([self.token(i) for i in as_text_ids(ids).tolist() if i not in (PAD, BOS, EOS)])
 
     def token(self, i):
         """The token of an id; ValueError if there is none."""

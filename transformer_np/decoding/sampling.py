@@ -108,7 +108,7 @@ def generate_steps(
         except TypeError as error:
             kind = type(model).__name__
             raise TypeError(f"model must be called as a GPT is, model(ids, cache, last=…); {kind}: {error}") from None
-    config, rng, stop_ids = model.config, checks.as_rng(rng), checks.as_text_ids(list(stop_ids), "stop_ids")
+    config, rng, stop_ids = model.config, checks.as_rng(rng), checks.as_text_ids(stop_ids, "stop_ids")
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
         raise ValueError("prompt is empty: it must have at least one row")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..support.checks import as_float_array, check_flag
+from ..support.checks import as_float_array, as_text_ids, check_flag
 
 
 class Excluding:
@@ -10,14 +10,19 @@ class Excluding:
 
         greedy_decode(Excluding(model, [UNK]), src)
 
-    It works with all functions of `decoding`. All other attributes and calls are those of the model.
+    It works with all functions of `decoding`. All other attributes and calls are those of the model, which may exclude
+    other tokens itself.
 
     padded: whether ids of an encoder–decoder's source that equal pad_id are padding; if not, it has none
     """
 
     def __init__(self, model, ids, padded=True):
         check_flag("padded", padded)
-        self.model, self.excluded, self.padded = model, [int(i) for i in ids], padded
+        size = getattr(model.config, "tgt_vocab_size", None) or model.config.vocab_size
+        ids = as_text_ids(ids, "ids", size).tolist()
+        self.model, self.excluded, self.padded = model, [*getattr(model, "excluded", []), *ids], padded
+        if len(set(self.excluded)) == size:
+            raise ValueError(f"ids excludes all {size} tokens: one must be left to choose")
 
     def encode(self, src):
         return self.model.encode(src, **self._padding(src))

@@ -133,6 +133,7 @@ def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
         candidates = totals[:, None] + decoder.step(tokens)  # (beams alive, V)
         vocab_size = candidates.shape[1]
         best = np.argsort(-candidates, axis=None, kind="stable")[: beam_size - len(ended)]
+        best = best[candidates.reshape(-1)[best] > -np.inf]  # not an excluded token, where few others are left
         rows, tokens = best // vocab_size, best % vocab_size
         totals = candidates[rows, tokens]
         alive = tokens != eos_id

@@ -113,7 +113,8 @@ def check_gradients(
 
     ->  GradientReport
     """
-    rng = as_rng(rng)
+    # a stream of its own: with the seed that x was drawn from, dout would be x, and xᵀ dout equal to its transpose
+    rng = np.random.default_rng(as_rng(rng).integers(2**63))
     check_number("step", step, "(0, ∞)")
     check_number("tolerance", tolerance, "[0, ∞)")
     check_number("floor", floor, "(0, ∞)")

@@ -16,7 +16,7 @@ from ..models.bert import MaskedTokenHead, MeanPooler
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
-from ..support.checks import as_float_array, as_ids, check_at_least
+from ..support.checks import MOST, as_float_array, as_ids, check_at_least, check_number, short
 
 
 def logits_by_layer(model, *inputs):
@@ -123,7 +123,10 @@ def head_ablation(model: Module, measure: Callable[[], float]) -> HeadAblation:
     attentions = {path: module.num_heads for path, module in named if "weights" in module.replaceable()}
     if not attentions:
         raise ValueError(f"model must have attention layers, {type(model).__name__} has none")
-    baseline, without = float(measure()), {}
+    if not callable(measure):
+        raise TypeError(f"measure must be a function that returns a number, got {short(measure)}")
+    baseline, without = measure(), {}
+    check_number("what measure returns", baseline)
     for path, num_heads in attentions.items():
         values = without[path] = np.empty(num_heads)
         for head in range(num_heads):
@@ -134,7 +137,7 @@ def head_ablation(model: Module, measure: Callable[[], float]) -> HeadAblation:
 
             with model.replacing(f"{path}.weights", off):
                 values[head] = measure()
-    return HeadAblation(baseline, without)
+    return HeadAblation(float(baseline), without)
 
 
 # --- who wrote this word? --------------------------------------------------------------------------------------------
@@ -177,16 +180,14 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
 
     Raises TypeError for another model, and ValueError for a target that is not there.
     """
-    blocks, norm, output = _classifying(model) or _upper_part(model)
+    classifies = isinstance(model, Bert) and model.classifier is not None
+    blocks, norm, output = (model.blocks, None, model.classifier) if classifies else _upper_part(model)
     inputs = _one_text(inputs)
-    length = inputs[-1].shape[1]
-    if not -length <= position < length:
-        raise ValueError(f"position must lie in {-length} … {length - 1} for these inputs, got {position}")
     paths = {id(module): path for path, module in model.named_modules()}
     with model.evaluating():
         model.eval(keep=True)
         logits = logits_of(model, inputs)
-        rows, d, biases = _read_by(model, output, _targets(target, logits.shape[-1]), position % length)
+        rows, d, biases = _read_by(model, output, _targets(target, logits.shape[-1]), _place(logits, position))
         if norm is not None:
             d, biases = _before_norm(norm, d, biases, rows)
         heads, feed_forwards = {}, {}
@@ -203,11 +204,6 @@ def contributions(model, inputs, target, position=-1) -> Contributions:
                     feed_forwards[path] = wrote
         embedding = float(np.vdot(blocks[0].add_norm1.kept("residual_before")[0, rows], d))
     return Contributions(embedding, dict(reversed(heads.items())), dict(reversed(feed_forwards.items())), biases)
-
-
-def _classifying(model):
-    """The upper part of a Bert with a classifier, as in `_upper_part`; None for another model."""
-    return (model.blocks, None, model.classifier) if isinstance(model, Bert) and model.classifier is not None else None
 
 
 def _read_by(model, output, targets, position):
@@ -329,7 +325,7 @@ def measured(model, inputs, target, other=None, position=-1, batch_size=16) -> E
         changes = {name: np.zeros(numbers[name] or 1) for name in parts}
         for begin in range(0, len(switches), batch_size):
             some = switches[begin : begin + batch_size]
-            rows = tuple(np.repeat(array, len(some), axis=0) for array in inputs)
+            rows = tuple(a if a is None else np.repeat(a, len(some), axis=int(a.ndim > 2)) for a in inputs)
             with ExitStack() as stack:
                 for name in dict.fromkeys(name for name, _ in some):
 
@@ -382,7 +378,7 @@ def _heads_of(model, name):
 def _score(model, inputs, target, position, backward=False):
     """The logit of the target, or the difference of two, of every row  ->  a list; backward: of its sum as well"""
     logits = logits_of(model, inputs)
-    at = (slice(None), position) if logits.ndim == 3 else slice(None)
+    at = (slice(None), _place(logits, position)) if logits.ndim == 3 else slice(None)
     dlogits, scores = np.zeros_like(logits), 0.0
     for index, sign in _targets(target, logits.shape[-1]):
         scores = scores + sign * logits[at][:, index]
@@ -396,7 +392,7 @@ def logits_of(model, inputs):
     """(B, T, V), of a Bert with a classifier (B, C)"""
     if isinstance(model, Bert):
         return (model.mlm_logits if model.classifier is None else model.classify)(*inputs)
-    logits = model(*inputs)
+    logits = model(*(list(a) if np.ndim(a) > 2 else a for a in inputs))  # the memory of a TransformerXL is a list
     return logits[0] if isinstance(logits, tuple) else logits
 
 
@@ -408,18 +404,27 @@ def _targets(target, size):
     return list(zip(ids.tolist(), (1.0, -1.0), strict=False))
 
 
+def _place(logits, position):
+    """The position from the front, of logits (B, T, V); a classifier (B, C) has one for the whole text."""
+    length = logits.shape[1] if logits.ndim == 3 else MOST
+    check_at_least("position", position, -MOST)
+    if not -length <= position < length:
+        raise ValueError(f"position must lie in {-length} … {length - 1} for these inputs, got {position}")
+    return position % length
+
+
 def _one_text(inputs):
-    """The inputs as a tuple of arrays with one row each."""
+    """The inputs as a tuple of arrays with one row each, or None; the rows of a memory (L, B, M, D) are its axis 1."""
     arrays = inputs if isinstance(inputs, tuple) else (inputs,)
-    arrays = tuple(np.atleast_2d(array) for array in arrays)
-    if any(len(array) != 1 for array in arrays):
-        raise ValueError(f"inputs must be those of one text, got {[array.shape for array in arrays]}")
+    arrays = tuple(array if array is None else np.atleast_2d(array) for array in arrays)
+    if any(array is not None and array.shape[array.ndim > 2] != 1 for array in arrays):
+        raise ValueError(f"inputs must be those of one text, got {[np.shape(array) for array in arrays]}")
     return arrays
 
 
 def _like(inputs, others):
     """The other inputs, which must have the shapes of the inputs."""
-    shapes, found = [array.shape for array in inputs], [array.shape for array in others]
+    shapes, found = [np.shape(array) for array in inputs], [np.shape(array) for array in others]
     if found != shapes:
         raise ValueError(f"other must have the shapes of inputs, {shapes}, got {found}: use texts of equal length")
     return others

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..models import Bert
 from ..models.layouts.layout import refuse
-from ..support.checks import check_at_least, short
+from ..support.checks import check_at_least, each_text, short
 from ..support.files import read_json_object
 from .folder import PretrainedFolder, check_ids, inputs
 from .modules import Pooling, normalize, read_modules
@@ -85,9 +85,7 @@ class SentenceEncoder:
 
         Raises TypeError for a single string, ValueError for an empty list.
         """
-        if isinstance(sentences, str):
-            raise TypeError("sentences must be a list of strings, got a single string; put it into a list")
-        texts = [self.read(sentence) for sentence in sentences]
+        texts = [self.read(sentence) for sentence in each_text("sentences", sentences)]
         if not texts:
             raise ValueError("sentences is empty")
         with self.model.evaluating():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..models.layouts.folder import OLDER_TOKENIZERS, TOKENIZER, located
+from ..support.checks import as_text_ids
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -142,7 +143,7 @@ class PretrainedTokenizer:
     def decode(self, ids):
         """The text of the ids, without special tokens."""
         with _errors(f"{self.name} cannot decode these ids"):
-            return self._tokenizer.decode([int(i) for i in ids])
+            return self._tokenizer.decode(as_text_ids(ids).tolist())
 
     def to_dict(self):
         """The tokenizer as plain data, for a JSON file; `text` of the constructor takes its "json"."""

@@ -1,6 +1,7 @@
 """Argument checks whose errors name the argument, the expected value and the actual one."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import contextmanager
 from operator import attrgetter
 
@@ -68,12 +69,12 @@ def as_rows(ids, size, name="ids", longest=None):
     return ids
 
 
-def as_text_ids(ids, name="ids"):
-    """The token ids of a whole text, (n,), as an integer array; n may be 0."""
-    ids = as_array(ids, name, "whole numbers")
+def as_text_ids(ids, name="ids", size=None):
+    """The token ids of a whole text, (n,), as an integer array, as `as_ids` does; n may be 0."""
+    ids = as_array(ids if isinstance(ids, np.ndarray) else as_list(name, ids, "token ids"), name, "whole numbers")
     if ids.ndim != 1:
         raise ValueError(f"{name} must have the one axis (length,), got shape {ids.shape}")
-    return as_ids(ids, name=name) if ids.size else ids.astype(np.intp)
+    return as_ids(ids, size, name) if ids.size else ids.astype(np.intp)
 
 
 def as_masks(mask, shape):
@@ -222,6 +223,16 @@ def as_list(name, values, what):
         return list(values)
     except TypeError:
         raise TypeError(f"{name} must be a list of {what}, got {short(values)}") from None
+
+
+def each_text(name, texts):
+    """The texts one by one; TypeError for a single string, and for anything but a string among them."""
+    if isinstance(texts, str):
+        raise TypeError(f"{name} must be a list of strings, got a single string; put it into a list")
+    for text in texts if isinstance(texts, Iterable) else [texts]:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a list of strings, got {short(text)}")
+        yield text
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids, end_ids
+from ..support.checks import listed
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from . import options as flag
@@ -116,7 +117,7 @@ class TextGenerator(Trained):
             raise ValueError("the prompt is empty: there is nothing to continue")
         unknown = self.tokenizer.unknown(prompt)
         if unknown:
-            raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, unknown))}")
+            raise ValueError(f"the training text of the model does not have: {listed([*map(repr, unknown)])}")
         return self.tokenizer.encode(prompt)
 
     def inputs(self, prompt):

@@ -1,6 +1,7 @@
 """Checkpoints: one safetensors file with the tensors by name and a JSON header. Nothing is ever unpickled."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from zlib import crc32
@@ -22,6 +23,7 @@ def save_checkpoint(path, tensors, header):
     """
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
+    check_kind("tensors", tensors, Mapping)
     tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number keeps the shape ()
     text = json.dumps(header)
     sums = {name: _sum(array) for name, array in tensors.items()}

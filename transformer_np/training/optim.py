@@ -66,7 +66,7 @@ class Optimizer:
         for p in self.parameters:
             place = slice(start, start + p.data.size)
             p.bind(self.data[place].reshape(p.shape), self.grad[place].reshape(p.shape))
-            self._views.append(p.data)
+            self._views.append((p.data, p.grad))
             start = place.stop
 
     def move(self, allocate):
@@ -89,12 +89,13 @@ class Optimizer:
         self._bind()
 
     def _check_own(self):
-        if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
-            how = "after the optimizer was made (astype, another optimizer)"
-            raise RuntimeError(f"a parameter was replaced {how}: make a new one")
         if any(p.frozen for p in self.parameters):
             what = "a parameter was frozen after the optimizer was made, and would still move"
             raise RuntimeError(f"{what}: make a new one")
+        views = zip(self.parameters, self._views, strict=True)
+        if any(p.data is not data or p.grad is not grad for p, (data, grad) in views):
+            how = "after the optimizer was made (astype, unfreeze, another optimizer)"
+            raise RuntimeError(f"a parameter was replaced {how}: make a new one")
 
     def _check_copied(self):
         if self._is_new_copy and not self.grad.any():
@@ -218,7 +219,10 @@ class AdamW(Adam):
         check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
-        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters], self.data.dtype)
+        found = [] if rates is None else [rates(p) for p in self.parameters]
+        for rate in found:
+            check_number("what rates returns", rate, "[0, ∞)")
+        self._rates = np.array(found, self.data.dtype) if found else None
         self._ends = np.cumsum([p.data.size for p in self.parameters])
         self._decayed = None  # or 1 and 0 for every element of the buffer, in a byte each
         if decays is not None:

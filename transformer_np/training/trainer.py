@@ -3,7 +3,6 @@
 import json
 import math
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..module import Module
-from ..support.checks import check_at_least, check_flag, check_has, check_kind, check_number, short
+from ..support.checks import as_list, check_at_least, check_flag, check_has, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
 from .choice import LEAST_TO_MEASURE, seconds_per_step, team_of
@@ -118,8 +117,8 @@ class Trainer:
         check_at_least("steps", steps, 0)
         for name, every in (("validate_every", validate_every), ("checkpoint_every", checkpoint_every)):
             check_at_least(name, every or 0, 0)
-        # they are read more than once, which an iterator cannot be
-        validation, sample = (list(data) if isinstance(data, Iterator) else data for data in (validation, sample))
+        check_number("save_seconds", save_seconds or 0, "[0, ∞)")
+        validation, sample = _batches("validation", validation), _batches("sample", sample)
         asked = getattr(getattr(self.objective, "model", None), "parameters", self.model.parameters)()
         for name, parameters in (("optimizer", self.optimizer.parameters), ("objective", asked)):
             if not {id(p) for p in parameters} & {id(p) for p in self.model.parameters()}:
@@ -127,14 +126,14 @@ class Trainer:
         if self.checkpoint and self.leads:
             Path(self.checkpoint).parent.mkdir(parents=True, exist_ok=True)
         self.interrupted = self._stop = False
-        self.model.train()
+        self.model.train(check=self.model._seals is not None)
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # divergence raises TrainingError instead
         with quiet, stopping_softly() as self._asked_to_stop:
             if self.best and validation and self.step and not self._validated(steps):  # the sample may be another now
                 self.best.measure(lambda: self.validate(sample or validation))
 
             team = self.choose_team(batches, steps)
-            due = {"validate": validate_every, "checkpoint": checkpoint_every, "seconds": save_seconds}
+            due = {"validate": validate_every or steps, "save": checkpoint_every or steps, "seconds": save_seconds}
             team.run(self.optimizer, partial(self._train, batches, steps, validation, sample, due, progress))
         self.interrupted = self.step < steps
         return self.history
@@ -152,10 +151,10 @@ class Trainer:
                 show(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s")
                 if self.step == steps:
                     break
-                if validation and _due(self.step, due["validate"]):
+                if validation and self.step % due["validate"] == 0:
                     with show.while_("validating"):
                         self._record_validation(validation, sample)
-                if self.checkpoint and (self._save or _due(self.step, due["checkpoint"])):
+                if self.checkpoint and (self._save or self.step % due["save"] == 0):
                     self.save()
                     saved = time.perf_counter()
             if validation and self.step == steps and not self._validated(steps):
@@ -190,7 +189,7 @@ class Trainer:
 
     def _record_validation(self, validation, sample, last=False):
         """Measure the loss on the sample, or at the end on all of the validation data."""
-        some = sample is not None and len(sample) < len(validation)
+        some = sample and len(sample) < len(validation)
         loss = self.validate(sample if some and not last else validation)
         self._check_finite("the validation loss", loss, self.step)
         self.history.validation.append((self.step, loss))
@@ -253,5 +252,6 @@ class Trainer:
             self._share = alone
 
 
-def _due(step, every):
-    return bool(every) and step % every == 0
+def _batches(name, batches):
+    """The batches, or None, in what can be read more than once, which an iterator cannot be."""
+    return batches if batches is None or hasattr(batches, "__len__") else as_list(name, batches, "batches")

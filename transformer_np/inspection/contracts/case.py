@@ -46,11 +46,11 @@ class Case:
         """{place of an input: the array}, of those that have a gradient."""
         return {i: x for i, x in enumerate(self.inputs) if is_float(x)}
 
-    def forward(self, module, inputs=None, dtype=None):
+    def forward(self, module, inputs=None, dtype=None, options=None):
         """The first output of a call with copies of the inputs; a number is an array without axes."""
-        inputs = self.inputs if inputs is None else inputs
         dtype = dtype or self.dtype
-        return self.first(module(*(as_dtype(x, dtype) for x in inputs), **self.options), dtype)
+        inputs = as_dtype(self.inputs if inputs is None else inputs, dtype)
+        return self.first(module(*inputs, **as_dtype(options or self.options, dtype)), dtype)
 
     def first(self, output, dtype=None):
         output = output[0] if isinstance(output, tuple) else output
@@ -73,7 +73,9 @@ class Case:
 
 
 def as_dtype(x, dtype):
-    """A copy of an input, floats in this dtype."""
+    """A copy of an input, or of several, floats in this dtype."""
+    if isinstance(x, dict):
+        return {name: as_dtype(value, dtype) for name, value in x.items()}
     if isinstance(x, list):
         return [as_dtype(item, dtype) for item in x]
     return x.astype(dtype) if is_float(x) else copy.copy(x)

@@ -11,7 +11,7 @@ from .case import as_dtype, near, same
 
 
 def forward_returns_an_array(case):
-    output = case.fresh()(*(as_dtype(x, case.dtype) for x in case.inputs), **case.options)
+    output = case.fresh()(*as_dtype(case.inputs, case.dtype), **as_dtype(case.options, case.dtype))
     first = output[0] if isinstance(output, tuple) and output else output
     if first is None:
         yield "forward returned None. Does it end without `return`?"
@@ -62,9 +62,9 @@ OTHER_DTYPE = (
 
 def arguments_are_not_changed(case):
     module = case.fresh()
-    inputs = [as_dtype(x, case.dtype) for x in case.inputs]
+    inputs = as_dtype(case.inputs, case.dtype)
     before = copy.deepcopy(inputs)
-    output = case.first(module(*inputs, **case.options))
+    output = case.first(module(*inputs, **as_dtype(case.options, case.dtype)))
     where = [i for i, x in enumerate(inputs) if isinstance(x, np.ndarray) and not same(x, before[i])]
     if where:
         yield f"forward changed its input {where[0]} in place. Write y = x + …, not x += …, or begin with x = x.copy()."
@@ -99,8 +99,8 @@ def gradients_accumulate(case):
 def gradients_are_right(case):
     if not case.module.learned() and not case.floats():
         return
-    inputs = [as_dtype(x, np.float64) for x in case.inputs]
-    report = check_gradients(case.random(), *inputs, max_entries=case.max_entries, **case.options)
+    inputs, how = as_dtype(case.inputs, np.float64), {"rng": case.rng, "max_entries": case.max_entries}
+    report = check_gradients(case.random(), *inputs, **how, **as_dtype(case.options, np.float64))
     for entry in report.entries:
         if entry.error > report.tolerance:
             yield wrong_gradient(entry, case)

@@ -125,14 +125,12 @@ def randomness_is_its_own(case):
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
-def by_pickle(value):
-    return pickle.loads(pickle.dumps(value))
-
-
 def copies_stand_alone(case):
-    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", by_pickle)):
+    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", lambda x: pickle.loads(pickle.dumps(x)))):
         module = case.random()
-        if way == "pickle" and not all(is_importable(type(part)) for _, part in module.named_modules()):
+        classes = {type(part) for _, part in module.named_modules()}
+        known = all(getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls for cls in classes)
+        if way == "pickle" and not known:
             continue  # Python pickles no class that is defined inside a function, or defined again since
         error = refusal(lambda: duplicate(module))  # noqa: B023
         if error is not None:
@@ -141,10 +139,6 @@ def copies_stand_alone(case):
             continue
         yield from copied(case, way, module, duplicate(module))
         yield from copied_with_its_optimizer(case, way, duplicate)
-
-
-def is_importable(cls):
-    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 
 def copied(case, way, module, other):
@@ -248,8 +242,12 @@ def rows_do_not_mix(case):
     arrays = [x for x in case.inputs if isinstance(x, np.ndarray)]
     if len(arrays) < len(case.inputs) or not whole.ndim or any(len(x) != len(whole) or len(x) < 2 for x in arrays):
         return
+    by_rows = {k: x for k, x in case.options.items() if isinstance(x, np.ndarray) and x.shape[:1] == whole.shape[:1]}
+    if any(x.shape == 2 * whole.shape[:1] for x in by_rows.values()):  # (B, S), or a mask (T, S) of as many tokens
+        return
     for row in range(len(whole)):
-        alone = case.forward(module, [x[row : row + 1] for x in case.inputs])
+        options = case.options | {name: x[row : row + 1] for name, x in by_rows.items()}
+        alone = case.forward(module, [x[row : row + 1] for x in case.inputs], options=options)
         if alone.shape != whole[row : row + 1].shape or not near(alone, whole[row : row + 1], case.dtype):
             advice = "Look for a sum, a mean or a softmax over the axis of the batch."
             yield f"row {row} of the batch gives another output alone than beside the others. {advice}"
@@ -261,7 +259,10 @@ def the_future_is_hidden(case):
         return
     module = case.random().eval()
     whole = case.forward(module)
-    place = max(i for i, x in enumerate(case.inputs) if isinstance(x, np.ndarray) and x.ndim > 1)
+    place = max((i for i, x in enumerate(case.inputs) if isinstance(x, np.ndarray) and x.ndim > 1), default=None)
+    if place is None:
+        yield "no input has the axes (batch, length), so there is no future to hide. Pass a batch of texts."
+        return
     tokens = case.inputs[place]
     for t in range(1, tokens.shape[1]):
         changed = tokens.copy()

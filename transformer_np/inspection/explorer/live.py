@@ -15,6 +15,7 @@ from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
 from ...models import GPT, Bert, Llama, Transformer
 from ...pretrained import PretrainedTokenizer
+from ...support.checks import listed
 from .lessons import lessons_for, texts
 from .page import Page, assemble
 from .pretrained import described
@@ -82,8 +83,8 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         raise ValueError(f"the text has {count} tokens, and the page shows {most}")
     if kind is not Transformer and target is not None:
         raise ValueError("target is for a translator: leave it out for this model, which has no target text")
-    if kind in (GPT, Llama) and pair[0].unknown(text):
-        raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
+    if kind in (GPT, Llama) and (unknown := pair[0].unknown(text)):
+        raise ValueError(f"the training text of the model does not have: {listed([*map(repr, unknown)])}")
     own = _own_data(model, pair, labels, target) | {"text": text, "examples": list(examples), "seen": seen.to_dict()}
     if isinstance(pair[0], PretrainedTokenizer):
         count = model.num_parameters()
@@ -166,10 +167,12 @@ def _made(model, tokenizers, own, weights):
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
     arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
+    excluded = range(UNK + 1) if isinstance(model, GPT) else [UNK]  # never written; a GPT's texts have no <eos>
     data = {
         "kind": type(model).__name__, "config": architecture(model), "parameters": count, "large": count > LARGE,
         "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
-        **own, "most": MOST_TOKENS, "excluded": _excluded(model, tokenizers[0]), "lessons": _lessons(model), **texts(),
+        **own, "most": MOST_TOKENS, "lessons": _lessons(model), **texts(),
+        "excluded": [] if isinstance(model, Bert) or isinstance(tokenizers[0], PretrainedTokenizer) else [*excluded],
         "shapes": [(name, *array.shape) for name, array in arrays.items()], "format": weights,
     }  # fmt: skip
     numbers = packed(arrays.values(), weights)
@@ -214,10 +217,3 @@ def architecture(model):
     if config["positions"] == "alibi":
         config["slopes"] = (-F.alibi_bias(config["num_heads"], 2, dtype=np.float64)[:, 1, 0]).tolist()
     return config
-
-
-def _excluded(model, tokenizer):
-    """The tokens that the model never writes: <unk>, and all special tokens in a GPT, whose texts have none."""
-    if isinstance(tokenizer, PretrainedTokenizer) or isinstance(model, Bert):
-        return []
-    return list(range(UNK + 1)) if isinstance(model, GPT) else [UNK]
