@@ -184,10 +184,11 @@ def _check_all(args, course, checks):
         _show_ways_on(args, standing, checks)
     _show_remarks(checks, course.points)
     right = sum(standing.passed for standing in standings)
-    waiting = sum(standing.not_started for standing in standings)
+    unwritten = sum(standing.not_started for standing in standings)
+    waiting = len(standings) - right - len(failed) - unwritten
     said = [f"{right} of {counted(len(standings))} right"]
-    said += [f"{len(failed)} wrong"] if failed else []
-    said += [f"{waiting} not started"] if waiting else []
+    for number, what in ((len(failed), "wrong"), (waiting, "waiting for another"), (unwritten, "not started")):
+        said += [f"{number} {what}"] if number else []
     print(f"\n{', '.join(said)}.")
     if len(failed) > 1 and not args.all:
         print("This explains the first wrong answer. --all explains all of them.")

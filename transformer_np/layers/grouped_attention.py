@@ -67,10 +67,8 @@ class GroupedQueryAttention(MultiHeadAttention):
         return super()._heads_backward(name, dheads, x)
 
     def _attend(self, q, k, v, mask):
-        if self._repeats > 1 and q.shape[2] == 1 and mask is None and not self._shows("weights"):
-            B, H, _, K = (
-                q.shape
-            )  # decoding: the heads of a group are queries of the one head they share, without a copy
+        if self._repeats > 1 and q.shape[2] == 1 and mask is None and not self._shows("weights"):  # decoding
+            B, H, _, K = q.shape  # the heads of a group are queries of the one head they share, without a copy
             heads, weights = F.scaled_dot_product_attention(q.reshape(B, -1, self._repeats, K), k, v)
             return heads.reshape(B, H, 1, K), weights.reshape(B, H, 1, -1)
         return super()._attend(q, F.repeat_heads(k, self._repeats), F.repeat_heads(v, self._repeats), mask)
