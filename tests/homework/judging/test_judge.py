@@ -681,6 +681,20 @@ def test_what_an_answer_logs_is_shown_once():
     assert logging.root.manager.disable == before
 
 
+def test_a_class_whose_methods_another_function_has_made_is_judged(verdict_on):
+    assert verdict_on("""
+    from transformer_np import training
+
+    def counted(method):
+        def run(*args):
+            return method(*args)
+        return run
+
+    class Adam(training.Adam):
+        _update_block = counted(training.Adam._update_block)
+    """).passed
+
+
 def test_a_picture_in_an_answer_is_shown_once(monkeypatch):
     shown = []
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -89,7 +89,7 @@ class Family:
         own = {name: bare(origins[name][0]) for name in known if name in origins}
         known = {name: tree for name, tree in known.items() if _is_at(tree, own.get(name), self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
-        if first is None and (inner := _inner(tree, answer, self.file)):
+        if first is None and not isinstance(answer, type) and (inner := _inner(tree, answer, self.file)):
             first, own[inner.name], known[inner.name] = inner.name, answer, inner
             cells = zip(answer.__code__.co_freevars, answer.__closure__ or (), strict=True)
             self.space |= {name: objects.copied(cell.cell_contents) for name, cell in cells if cell != CellType()}
