@@ -49,5 +49,9 @@ def save_slide(figure, file, args):
     try:
         figure.save_slide(file, args.slide)
     except ValueError as error:
-        flags = " or ".join(f"--{name.replace('_', '-')}" for name in LESS if hasattr(args, name))
-        raise ValueError(f"{error}{f', such as with {flags}' if flags else ''}") from None
+        flags = [f"--{name.replace('_', '-')}" for name in LESS if hasattr(args, name)]
+        raise ValueError(f"{error}{f', such as with {_or(flags)}' if flags else ''}") from None
+
+
+def _or(words):
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

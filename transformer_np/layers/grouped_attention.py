@@ -67,14 +67,18 @@ class GroupedQueryAttention(MultiHeadAttention):
         return super()._heads_backward(name, dheads, x)
 
     def _attend(self, q, k, v, mask):
-        if self._repeats > 1 and q.shape[2] == 1 and mask is None and not self._shows("weights"):  # decoding
-            B, H, _, K = q.shape  # the heads of a group are queries of the one head they share, without a copy
+        if self._is_folded(q, mask):
+            B, H, _, K = q.shape
             heads, weights = F.scaled_dot_product_attention(q.reshape(B, -1, self._repeats, K), k, v)
             return heads.reshape(B, H, 1, K), weights.reshape(B, H, 1, -1)
         return super()._attend(q, F.repeat_heads(k, self._repeats), F.repeat_heads(v, self._repeats), mask)
 
     def _scores(self, q, k, mask):
         return super()._scores(q, F.repeat_heads(k, self._repeats), mask)
+
+    def _is_folded(self, q, mask):
+        """Decoding: the heads of a group are queries of the one head they share, and nothing is copied."""
+        return self._repeats > 1 and q.shape[2] == 1 and mask is None and not self._shows("weights")
 
     def _attend_backward(self, dheads, q, k, v, weights, concat):
         k, v = F.repeat_heads(k, self._repeats), F.repeat_heads(v, self._repeats)  # (B, H, S, K)

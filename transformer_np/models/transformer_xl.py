@@ -118,8 +118,7 @@ class TransformerXL(Module):
         new_mems = []
         for block, memory in zip(self.blocks, mems, strict=True):
             x, read = block(x, memory)  # (B, T, D), (B, T, D)
-            read = read if memory is None else np.concatenate([memory, read], axis=1)  # (B, M + T, D)
-            new_mems.append(read[:, max(0, read.shape[1] - self.mem_len) :].copy())
+            new_mems.append(self._remembered(memory, read))
         if self.norm is not None:
             x = self.norm(x)
         return self.output(x), new_mems  # (B, T, V)
@@ -155,6 +154,11 @@ class TransformerXL(Module):
     def _scale(self):
         """√D: the embedding is larger by this factor as input than as output projection (Vaswani et al. 2017, §3.4)."""
         return float(self.config.d_model) ** 0.5
+
+    def _remembered(self, memory, read):
+        """The last mem_len positions of memory and segment, joined."""
+        read = read if memory is None else np.concatenate([memory, read], axis=1)
+        return read[:, max(0, read.shape[1] - self.mem_len) :].copy()
 
     def _checked(self, mems, batch):
         """One memory per layer, None for an empty one."""

@@ -95,8 +95,7 @@ def gradient_flow(model):
         marker = "osD^v*"[i % 6] if several else MARKERS[label]
         colour = HEAD_COLOURS[i % len(HEAD_COLOURS)]
         look = {"ls": "-", "color": colour, "markersize": 5, "linewidth": 1.4}
-        for _, stack in groupby(range(len(layers)), lambda place: re.sub(r" \d+$", "", layers[place])):
-            stack = list(stack)  # no line joins different stacks, whose names differ before the number
+        for stack in _stacks(layers):  # lines do not join different stacks
             axes.plot(stack, values[stack], marker, label="_", **look)
         axes.plot([], [], marker, label=label, **look)
     steep = max(map(text_width, layers)) + PAD > 7 / len(layers)  # inches
@@ -122,3 +121,9 @@ def _in_order(orders):
                 merged.insert(place, name)
                 place += 1
     return merged
+
+
+def _stacks(layers):
+    """The places of the layers grouped by stack: consecutive layers with the same name before a number."""
+    runs = groupby(range(len(layers)), lambda place: re.sub(r" \d+$", "", layers[place]))
+    return [list(places) for _, places in runs]

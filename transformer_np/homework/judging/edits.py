@@ -10,8 +10,8 @@ from functools import cache
 from itertools import combinations
 
 from .edit import Edit
-from .rearranged import counts_up, of_several_places
-from .syntax import Names, expression, is_name, is_named_result, is_value, name_of, places
+from .rearranged import of_several_places
+from .syntax import Names, counts_up, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 from .edit import ORDER, Edit
-from .syntax import counts, in_order, places
+from .syntax import counts, counts_up, in_order, places
 
 _FEW = 5  # names in a formula, of which two may be in each other's place
 _NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
@@ -67,8 +67,3 @@ def _moved(tree, without):
                     both = ast.If(ast.Constant(True), [last, behind], [])
                     inside = Edit("indentation", 0.3, last, loop, "body", at, both)
                     yield Edit("indentation", 0.3, behind, parent, field, i + 1, ast.Pass(), (inside,))
-
-
-def counts_up(node):
-    """Whether a statement adds 1 to a variable."""
-    return isinstance(node, ast.AugAssign) and getattr(node.value, "value", None) == 1

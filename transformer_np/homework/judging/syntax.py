@@ -6,7 +6,13 @@ STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no e
 
 
 def counts(node):
+    """Whether a statement counts the steps of a loop."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and is_name(node.value.func, STEP)
+
+
+def counts_up(node):
+    """Whether a statement adds 1 to a variable."""
+    return isinstance(node, ast.AugAssign) and getattr(node.value, "value", None) == 1
 
 
 _TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "broadcast_to", "tile", "repeat", "eye",

@@ -149,13 +149,10 @@ def unpack(file, folder):
         raise ValueError(f"{file} is damaged or not a GGUF file ({type(error).__name__}: {error})") from None
     try:
         settings = _settings(about, {tensor.name: tensor.data for tensor in reader.tensors})
-        ends = [
-            about.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")
-        ]  # of text, turn, message
         files = {
             "config.json": settings, "tokenizer.json": _tokenizer(about),
             "tokenizer_config.json": _tokenizer_config(about),
-            "generation_config.json": {"eos_token_id": list(dict.fromkeys(i for i in ends if i is not None)) or None},
+            "generation_config.json": {"eos_token_id": _end_ids(about)},
         }  # fmt: skip
         size = _write_weights(reader.tensors, settings, folder)
     except KeyError as error:
@@ -217,6 +214,12 @@ def _scaling(get, theta, divisors):
     if kind != "linear":
         raise ValueError(f"its rotary positions are scaled ({kind}), which is not supported in this format")
     return {"rope_type": "linear", "factor": factor}
+
+
+def _end_ids(about):
+    """The tokens that end a text: of the end of a text, of a turn, of a message."""
+    found = (about.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
+    return list(dict.fromkeys(i for i in found if i is not None)) or None
 
 
 # --- the weights -----------------------------------------------------------------------------------------------------
