@@ -90,9 +90,8 @@ class BPETokenizer(Tokenizer):
     def decode(self, ids):
         """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": encoding never gives such
         bytes, but a model may generate them."""
-        return b"".join(self.spelled[i] for i in map(self._checked, as_text_ids(ids).tolist())).decode(
-            "utf-8", "replace"
-        )
+        ids = map(self._checked, as_text_ids(ids).tolist())
+        return b"".join(self.spelled[i] for i in ids).decode("utf-8", "replace")
 
     def pieces(self, text):
         """One string for each id of `encode`: the tokens."""

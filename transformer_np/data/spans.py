@@ -138,10 +138,11 @@ class SentinelTokenizer:
 
     def decode(self, ids):
         """The text of the ids, with sentinels but without other special tokens."""
+        numbers = {i: number for number, i in enumerate(self.sentinels)}
         pieces, run = [], []
         for i in as_text_ids(ids).tolist():
-            if i in self.sentinels:
-                pieces += [self.tokenizer.decode(run), sentinel(self.sentinels.index(i))]
+            if i in numbers:
+                pieces += [self.tokenizer.decode(run), sentinel(numbers[i])]
                 run = []
             else:
                 run.append(i)

@@ -125,12 +125,14 @@ def randomness_is_its_own(case):
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
+def by_pickle(value):
+    return pickle.loads(pickle.dumps(value))
+
+
 def copies_stand_alone(case):
-    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", lambda x: pickle.loads(pickle.dumps(x)))):
+    for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", by_pickle)):
         module = case.random()
-        classes = {type(part) for _, part in module.named_modules()}
-        known = all(getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls for cls in classes)
-        if way == "pickle" and not known:
+        if way == "pickle" and not all(is_importable(type(part)) for _, part in module.named_modules()):
             continue  # Python pickles no class that is defined inside a function, or defined again since
         error = refusal(lambda: duplicate(module))  # noqa: B023
         if error is not None:
@@ -139,6 +141,10 @@ def copies_stand_alone(case):
             continue
         yield from copied(case, way, module, duplicate(module))
         yield from copied_with_its_optimizer(case, way, duplicate)
+
+
+def is_importable(cls):
+    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 
 def copied(case, way, module, other):

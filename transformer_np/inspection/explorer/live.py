@@ -167,12 +167,10 @@ def _made(model, tokenizers, own, weights):
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
     arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
-    excluded = range(UNK + 1) if isinstance(model, GPT) else [UNK]  # never written; a GPT's texts have no <eos>
     data = {
         "kind": type(model).__name__, "config": architecture(model), "parameters": count, "large": count > LARGE,
         "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
-        **own, "most": MOST_TOKENS, "lessons": _lessons(model), **texts(),
-        "excluded": [] if isinstance(model, Bert) or isinstance(tokenizers[0], PretrainedTokenizer) else [*excluded],
+        **own, "most": MOST_TOKENS, "excluded": _excluded(model, tokenizers[0]), "lessons": _lessons(model), **texts(),
         "shapes": [(name, *array.shape) for name, array in arrays.items()], "format": weights,
     }  # fmt: skip
     numbers = packed(arrays.values(), weights)
@@ -217,3 +215,10 @@ def architecture(model):
     if config["positions"] == "alibi":
         config["slopes"] = (-F.alibi_bias(config["num_heads"], 2, dtype=np.float64)[:, 1, 0]).tolist()
     return config
+
+
+def _excluded(model, tokenizer):
+    """The tokens that the model never writes: <unk>, and all special tokens in a GPT, whose texts have none."""
+    if isinstance(tokenizer, PretrainedTokenizer) or isinstance(model, Bert):
+        return []
+    return list(range(UNK + 1)) if isinstance(model, GPT) else [UNK]
