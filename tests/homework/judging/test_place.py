@@ -394,6 +394,20 @@ def lora(x, a, b, scale=1.0):
     low = x @ a
     return low @ b**scale, low  # shown
 
+--- one bound of two
+says: One change in line @ makes it right:
+repair: real = (places >= 0) & (places < length)
+def window_attention(q, k, v, window, causal=False):
+    length, reach = q.shape[-2], min(window, q.shape[-2] - 1)
+    places = np.arange(length)[:, None] + np.arange(-reach, (0 if causal else reach) + 1)
+    real = places >= 0  # shown
+    keys, values = (x[..., places.clip(0, length - 1), :] for x in (k, v))
+    scores = np.einsum("...td,...tsd->...ts", q, keys) * q.shape[-1] ** -0.5
+    scores = np.where(real, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return np.einsum("...ts,...tsd->...td", weights, values), weights
+
 --- an edit that breaks a right case is no proof
 says: One change in line @ makes it right:
 from math import erf
@@ -829,6 +843,56 @@ class Heads:
 
 def split_heads(x, num_heads):
     return Heads(num_heads).split(x)
+
+--- a number that is right by chance in some cases is shown where it is made
+says: g is divided by its largest singular value
+def orthogonalised(g, quintics=((8.2052, -22.9019, 16.4607), (4.0664, -2.8612, 0.5184), (3.9096, -2.8234, 0.5250))):
+    length = np.linalg.norm(g, ord=2)  # shown
+    x = g / (length or 1)
+    for a, b, c in quintics:
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x
+
+--- an array that is changed through a view is not wrong where it is made
+says: the new x₁
+def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
+    half = x.shape[-1] // 2
+    angles = np.asarray(positions)[..., None] * theta ** (-np.arange(half) / half)
+    cos, sin = np.cos(angles), np.sin(angles)
+    out = x.copy()  # not shown
+    one, two = (out[..., ::2], out[..., 1::2]) if adjacent else (out[..., :half], out[..., half:])
+    one[...] = one * cos - two * sin
+    two[...] = one * sin + two * cos  # shown
+    return out
+
+--- the wrong one of equally many
+says: the one with the larger ids is merged
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    words, learned = list(map(list, words)), []
+    for new in range(first_id, first_id + num_merges):
+        often = {}
+        for word, count in zip(words, counts):
+            for pair in zip(word, word[1:]):
+                often[pair] = often.get(pair, 0) + count
+        most = max(often, key=lambda pair: (often[pair], pair), default=None)  # shown
+        if most is None or often[most] < min_count:
+            break
+        learned.append(most)
+        for word in words:
+            at = 0
+            while at < len(word) - 1:
+                if (word[at], word[at + 1]) == most:
+                    word[at : at + 2] = [new]
+                at += 1
+    return learned
+
+--- NaN that np.nan_to_num would hide is shown where it is made
+says: A row of nothing but −inf gives NaN
+says: NaN first occurs in line @:
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))  # shown
+    return e / np.maximum(e.sum(axis=axis, keepdims=True), 1e-30)
 
 --- a named mistake without a line
 says: column j is read as the key t + j

@@ -909,12 +909,12 @@ def cosine_schedule(step, max_lr, min_lr, warmup, total):
     done = (step - warmup) / (total - warmup)
     return min_lr + (max_lr - min_lr) * 0.5 * (1.0 + math.cos(math.pi * done))
 
---- a branch that should not run is no place
-not: Look at
+--- a branch that should not run is no place, but its condition is
+says: Look at line @:
 import math
 
 def gelu(x, approximate="tanh"):
-    if approximate:
+    if approximate:  # shown
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
         part = 0.5 * (1 + np.tanh(inner))
     else:

@@ -155,6 +155,7 @@ KINDS = {
     "order of lines": "The lines are in the wrong order here.",
     "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
     "missing condition": "This line must not run every time.",
+    "missing bound": "{0} is one bound only: another one is missing.",
     "missing index": "The results are right with all of the array, not only this part.",
 }
 _AROUND = {

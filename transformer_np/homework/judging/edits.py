@@ -59,6 +59,10 @@ _LIKE = (
     ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("random", "standard_normal"),
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
+_OTHER_BOUND = {  # of a comparison x of a: one by a variable y, one by 0
+    **dict.fromkeys((ast.Gt, ast.GtE), ("x & (a < y)", "x | (a < 0)")),
+    **dict.fromkeys((ast.Lt, ast.LtE), ("x | (a >= y)", "x & (a >= 0)")),
+}
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
@@ -212,6 +216,11 @@ def _small(node, parent, field, names):
         for other in [pair[pair[0] == name] for pair in _LIKE if name in pair]:
             is_part = isinstance(node, ast.Attribute)
             yield "function", ast.Attribute(node.value, other, node.ctx) if is_part else ast.Name(other, ast.Load())
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_BOUND and field != "test":
+        by_variable, by_zero = (_parsed(form) for form in _OTHER_BOUND[type(node.ops[0])])
+        yield "missing bound", _filled(by_zero, {"x": node, "a": node.left})
+        for name in names.at(node):
+            yield "missing bound", _filled(by_variable, {"x": node, "a": node.left, "y": ast.Name(name, ast.Load())})
     elif field == "test" and isinstance(node, ast.Name) and node.id in names.optional:
         yield "truth value", expression(f"{node.id} is not None")
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):

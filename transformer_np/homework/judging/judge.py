@@ -195,8 +195,6 @@ def lines_to_show(trials, pointed, rules, explanation):
         return Lines()
     place, change = pointed.place, pointed.change if CHANGED in rules else None
     at = next(iter(change.marks)) if change else None
-    if place and explanation.listed and "nan_to_num" in place.repair:
-        place = None  # which only hides it
     if place and place.kind in INVENTED and len(explanation.listed) > 1:
         place = replace(place, repair="")
         shown = [_look(place.marks)]

@@ -124,10 +124,11 @@ def _place_in(trials, family, found, wanted):
     sides = Sides(trials, family, found, wrong) if wrong else None
     cells = Cells(trials, [finding for finding in found if not finding.case.raises])
     named = Cover(cells, is_alone=True).picked if cells.wrong else []
-    suspects = suspects_of(sides, [h.name for h in named if h.name in trials.exercise.mistakes]) if sides else []
+    listed = [h.name for h in named if h.name in trials.exercise.mistakes]
+    suspects = suspects_of(sides, listed) if sides else []
     search = Search(trials, family, found, wanted, undone_by(trials, named), sides, suspects)
     edit = search.one_edit(found)
-    if edit and not _makes_up(edit, sides):
+    if edit and not _makes_up(edit, sides, listed):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
     if place := None if edit else _two_edits(search, family):
         return Pointed(place)
@@ -152,8 +153,11 @@ def _two_edits(search, family):
         first.undo()
 
 
-def _makes_up(edit, sides):
-    """Whether an edit adds something to a returned variable that is wrong from its making on."""
+def _makes_up(edit, sides, listed):
+    """Whether an edit adds something to a returned variable that is wrong from its making on, or hides the NaN of a
+    listed mistake."""
+    if listed and "nan_to_num" in ast.unparse(edit.new):
+        return True
     is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
     is_added = is_returned and edit.kind in INVENTED and not edit.also
     return bool(sides) and is_added and edit.node not in sides.fine_in(sides.failed[0], False)
@@ -170,7 +174,7 @@ def _mended(search, sides, cells, named):
         found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
         if any(found[n].wrong for n in expected):
             edit = search.towards(expected, undone_by(trials, [one])).one_edit(found)
-            if edit and not _makes_up(edit, sides):
+            if edit and not _makes_up(edit, sides, [h.name for h in named]):
                 places.setdefault(edit.node.lineno, _place(family, edit))
     return tuple(places[line] for line in sorted(places))
 

@@ -41,8 +41,10 @@ class Sides:
 
     @cached_property
     def ran_rightly(self):
-        """The nodes with a value in a right case which is no narrow one."""
-        right = next((n for n, f in enumerate(self.found) if f.right and not (f.case.is_narrow or f.case.raises)), None)
+        """The nodes with a value in a case that is right in all draws, and no narrow one."""
+        wrong = {finding.case.label for finding in self.found if not finding.right}
+        others = ((n, f.case) for n, f in enumerate(self.found) if f.case.label not in wrong)
+        right = next((n for n, case in others if not (case.is_narrow or case.raises)), None)
         return set() if right is None else {*self.values(right)}
 
     @cached_property
@@ -233,7 +235,10 @@ class Sides:
         before = {s: value_for(s, node) for s in self.writes(node, number)}
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
-        return (wrong or [*before][-1:] or [node])[0]
+        place = (wrong or [*before][-1:] or [node])[0]
+        is_sole = place is not node and len(before) == 1
+        is_changed = is_sole and key(own[node][0]) not in map(key, own[before[place]])  # through a view of it
+        return node if is_changed else place
 
 
 def _nonzero(value):
@@ -248,9 +253,11 @@ def _is_truth(node, test):
 
 
 def inputs_of(place, own):
-    """The variables that a statement or expression reads."""
-    nodes = ast.walk(place.value if isinstance(place, ast.stmt) else place)
-    return [node for node in nodes if node is not place and node in own and _is_variable(node, own[node])]
+    """The variables that a statement or expression reads, but those that it makes itself, as a lambda does."""
+    nodes = [*ast.walk(place.value if isinstance(place, ast.stmt) else place)]
+    inner = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    nodes = [n for n in nodes if n is not place and n in own and getattr(n, "id", None) not in inner]
+    return [node for node in nodes if _is_variable(node, own[node])]
 
 
 def _is_variable(node, values):

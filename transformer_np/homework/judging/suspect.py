@@ -41,7 +41,8 @@ def suspects_of(sides, names=()):
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     rest = _before_results(sides) if not (made or proven) else []
-    chosen = both or single or proven or made or ([rest] if rest else _sole(sides))
+    before = [one for one in proven if any(_is_before(sides, one[0], other[0]) for other in single)]
+    chosen = both or before or single or proven or made or ([rest] if rest else _sole(sides))
     found = {}
     for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
         maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
@@ -54,16 +55,28 @@ def suspects_of(sides, names=()):
     return list(found.values())[:MOST]
 
 
+def _is_before(sides, place, other):
+    """Whether a place writes a variable that another one reads, and which is not right in every failing case."""
+    for number in sides.failed:
+        own, fine = sides.values(number), sides.fine_in(number, False)
+        for node in inputs_of(other, own):
+            if node not in fine and any(place in ast.walk(s) for s in sides.writes(node, number)):
+                return True
+    return False
+
+
 def to_show(sides, suspects, named):
     """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
     condition on an argument that is not used, for it may be right where it should not run, and none of a method that
-    the student need not write."""
+    the student need not write. If there is none, the only line that reads the argument."""
     causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
     suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
     unused = {h.program.argument for h in named if h.program}
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
     is_listed = any(not h.program for h in named)
-    return [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
+    suspects = [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
+    reads = {n.lineno: n for n in sides.scope if isinstance(n, ast.Name) and n.id in unused}
+    return suspects or ([_suspect(sides, [*reads.values()])] if len(reads) == 1 else [])
 
 
 def _sole(sides):
@@ -139,15 +152,15 @@ class _Replaced:
                     names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own and n is not place]
                     names = [n for n in names if (sides.scope.get(n), n.id) in sides.stores]
                     counted = [n for n in names if all(type(value) is int for value in own[n])]
-                    late = not all(n in fine for n in (*inputs_of(place, own), *counted))
+                    read = [n for n in inputs_of(place, own) if type(own[n][0]) is not dict]  # of the student's design
+                    late = not fine.issuperset([*read, *counted])
                     candidates += [(late, node)] if self.with_late or not late else []
         for late, node in sorted(candidates, key=lambda candidate: candidate[0]):  # the first wrong values come first
             for values, origins in alike(own[node], right, shape):
                 if self.left <= 0:
                     return None
-                last = np.asarray(values[-1])
-                is_result = last.size == expected.size and close(last.reshape(expected.shape), expected)
-                if (late and is_result) or all(isinstance(v, float | np.floating) and v == 0 for v in values):
+                is_zero = all(isinstance(v, float | np.floating) and v == 0 for v in values)
+                if is_zero or (late and _is_result(values[-1], expected)):
                     continue  # nothing follows from the result itself; without a factor or a term much is right
                 if self._is_right_with(node, values, i, first) and self._is_proven(node, i, failed[1:], shape, origins):
                     return self._origin(node, failed, fine)
@@ -189,6 +202,13 @@ class _Replaced:
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
         wanted = {i, *range(len(finding.expected))} - (wrong - {i}) if i is not None else range(len(finding.expected))
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
+
+
+def _is_result(value, expected):
+    """Whether a value has the numbers of a result, in whatever shape."""
+    value = np.asarray(value)
+    is_as_large = value.dtype.kind != "U" and value.size == expected.size
+    return is_as_large and close(value.reshape(expected.shape), expected)
 
 
 # --- values that named mistakes make ----------------------------------------------------------------------------------
@@ -366,7 +386,7 @@ def _tells(node, value):
     """Whether nothing else has a value by chance."""
     if is_array(value) and value.size > 1:
         return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size > 2 * _FEW)
-    return isinstance(value, float) and not value.is_integer()
+    return isinstance(value, float | np.floating) and not float(value).is_integer()
 
 
 def _numbers(values):

@@ -222,10 +222,18 @@ def _are_numbers(values):
     return bool(values) and (all(map(is_number, values)) or (len(values) == 1 and type(values[0]) is int))
 
 
+def _are_names(values):
+    """Whether values are texts, or tuples of whole numbers and texts: what something is called."""
+    parts = [part for value in values for part in (value if type(value) is tuple else [value])]
+    is_kind = all(type(value) in (tuple, str) for value in values)
+    return bool(parts) and is_kind and all(type(part) in (int, str) for part in parts)
+
+
 def alike(values, right, any_shape, origins=frozenset()):
     """Those of the right values, with their nodes, that can be put in place of others: those of `origins` first, then
     those that have most in common."""
-    if not _are_numbers(values):
+    is_kind = next((is_kind for is_kind in (_are_numbers, _are_names) if is_kind(values)), None)
+    if not is_kind:
         return []
 
     def is_as_large(value):
@@ -233,6 +241,8 @@ def alike(values, right, any_shape, origins=frozenset()):
 
     def fitted(value, own):
         """The value in the shape of the answer's, which may have joined axes, or None."""
+        if is_kind is _are_names:
+            return value
         if (np.asarray(value).dtype == bool) != (np.asarray(own).dtype == bool):
             return None
         if any_shape or np.shape(value) == np.shape(own):
@@ -243,7 +253,7 @@ def alike(values, right, any_shape, origins=frozenset()):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
     found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
-    found = [item for item in found if _are_numbers(item[0])]
+    found = [item for item in found if is_kind(item[0])]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
     return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)
 
