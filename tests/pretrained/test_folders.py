@@ -449,6 +449,8 @@ def test_tokens_as_a_person_reads_them(tmp_path, capsys, drawn):
     tokenizer = PretrainedTokenizer(text=bytewise().to_str())
     assert tokenizer.tokens("não são") == ["n", "ã", "o", " s", "ã", "o"]
     assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
+    with pytest.raises(ValueError, match="an id must lie in 0 … "):  # the library gives "" for it
+        tokenizer.decode([0, len(tokenizer)])
     folder = write(tmp_path / "f", small("gpt"), bytewise())
     assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
     ((_, (_, queries, keys), _),) = drawn

@@ -22,6 +22,7 @@ class PretrainedTextGenerator(TextGenerator):
         super().__init__(model, tokenizer)
         self.ask = ask
         self.end_ids, self.sampling, self.not_applied = end_ids, sampling or {}, not_applied
+        self.excluded_ids = range(len(tokenizer), model.config.vocab_size)  # rows of the embedding without a token
 
     @classmethod
     def load(cls, folder, chat=False):
@@ -40,6 +41,3 @@ class PretrainedTextGenerator(TextGenerator):
             raise ValueError("the prompt is empty: there is nothing to continue")
         check_ids(ids, self.tokenizer, self.model.config.vocab_size)
         return ids
-
-    def decode(self, ids):
-        return self.tokenizer.decode(ids)
