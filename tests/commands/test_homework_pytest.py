@@ -106,6 +106,17 @@ def test_code_in_c_that_does_not_return_is_shown(homework, monkeypatch):
 
 
 @pytest.mark.long
+def test_a_thread_of_the_file_does_not_keep_pytest(homework):
+    file, forever = (
+        homework / "homework.py",
+        "import threading\nthreading.Thread(target=threading.Event().wait).start()\n",
+    )
+    file.write_text(file.read_text(encoding="utf-8") + forever, encoding="utf-8")
+    code, out = run_anew(homework)
+    assert code == 1 and "1 of 3 exercises right, 1 wrong" in out
+
+
+@pytest.mark.long
 def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
     (tmp_path / "homework.py").write_text("x = 1\n", encoding="utf-8")
     (tmp_path / "test_other.py").write_text("import sys\ndef test():\n    assert 'numpy' not in sys.modules\n")

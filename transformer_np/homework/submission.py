@@ -345,11 +345,25 @@ class Checks:
         return Verdict(name, outcome, f"{name}: {outcome}{'.' if begun else ':'} {said}", seed=self.seed)
 
 
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """(exercise, verdict) for every exercise, in the order of the path, each checked when it is asked for. A notebook
+    shows a line for each that is begun."""
+
+    checks: Checks
+
+    def __iter__(self):
+        for name, exercise in all_exercises().items():
+            yield exercise, self.checks.of(name).verdict
+
+    def __repr__(self):
+        begun = [repr(verdict).strip("<>") for _, verdict in self if verdict.outcome != "not started"]
+        return "\n".join([*begun, f"{len(all_exercises()) - len(begun)} not started"])
+
+
 def check_all(submission, seed=None):
-    """Yield (exercise, verdict) for every exercise, in the order of the path."""
-    checks = Checks(submission, seed)
-    for name, exercise in all_exercises().items():
-        yield exercise, checks.of(name).verdict
+    """The Verdicts on a Submission."""
+    return Verdicts(Checks(submission, seed))
 
 
 def _has_parameters(answer, reference):
