@@ -12,6 +12,7 @@ import shared
 
 from transformer_np import cli
 from transformer_np import functional as F
+from transformer_np.commands.homework_check import _stamps
 from transformer_np.homework import all_exercises, check_all, load
 from transformer_np.homework.stubs import stub_file
 from transformer_np.homework.submission import Checks
@@ -169,6 +170,8 @@ def test_the_answers_are_as_they_were_after_a_check(written):
     found = list(check_all(submission, seed=3))
     assert vars(module) == before
     assert [exercise.name for exercise, _ in found] == list(all_exercises())  # in the order of the path
+    shown = repr(check_all(load(written(RIGHT)), seed=3)).splitlines()  # in a notebook
+    assert shown == ["softmax: passed", "softmax_backward: passed", f"{len(found) - 2} not started"]
     assert all(verdict.seed == 3 for _, verdict in found)
 
 
@@ -302,6 +305,21 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
     assert code == 1 and "step 1: NameError" in err
     assert "return undefined * (dy" in err and "functional.py" not in err
+
+
+def test_what_is_watched(written, here):
+    """A save of what the answers import is one, too: a file beside them, or one of a package."""
+    file = written(RIGHT)
+    for other in ("beside.py", "package/inside.py"):
+        before = _stamps(file)
+        written("x = 1\n", other)
+        assert _stamps(file) != before == {**before}
+        before = _stamps(file)
+        written("x = 12\n", other)
+        assert _stamps(file) != before
+    before = _stamps(file)
+    written("{}", "other.ipynb")
+    assert _stamps(file) == before and _stamps(here / "nowhere.py") == {}
 
 
 # --- watching --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ import textwrap
 from itertools import count
 from pathlib import Path
 
+from ..support.counts import counted
 from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed
 from .homework_check import (
     FILE,
@@ -11,7 +12,6 @@ from .homework_check import (
     add_choice,
     again,
     checks_of,
-    counted,
     course_of,
     found_file,
     hint_command,
@@ -126,8 +126,8 @@ def run_start(args):
     if there in texts and there.exists() and text_of(there) == texts[there]:
         del texts[there]
     write_new(texts)
-    path = folder / FILE
-    print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
+    path, number = folder / FILE, counted(len(names), "exercise")
+    print(f"{path}: {number}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
     print(f"  {hint_command(names[0], path)}")

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from ..support.counts import counted
 from . import check_picture, quoted, say
 
 FILE = "homework.py"
@@ -78,7 +79,7 @@ def checks_of(args, path):
         submission = load(path, limit, strict=False)
     for file, crash in submission.crashes.items():
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
-    if submission.definitions:
+    if submission.definitions or (submission.crashes and getattr(args, "json", False)):
         return Checks(submission, getattr(args, "seed", None), limit)
     remarks = not_found(submission.survey, submission.survey.elsewhere)
     if submission.crashes:
@@ -131,14 +132,15 @@ def _watch(args, course, name):
 
 
 def _stamps(path):
-    """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
+    """{file: (time, size)} of the files with answers, and of those that a single file can import; different after every
+    save, {} if there are none."""
     from ..homework.handin import may_answer, walk
 
-    path = Path(path)
+    path, stamps = Path(path), {}
     if not path.exists():
         return {}
-    stamps = {}
-    for file in [file for file, _ in walk(path)] if path.is_dir() else [path, *path.parent.glob("*.py")]:
+    files = [file for file, _ in walk(path if path.is_dir() else path.parent)]
+    for file in files if path.is_dir() else [path, *(file for file in files if file.suffix == ".py")]:
         try:
             stat = file.stat()
         except OSError:  # an editor is replacing it
@@ -186,7 +188,7 @@ def _check_all(args, course, checks):
     right = sum(standing.passed for standing in standings)
     unwritten = sum(standing.not_started for standing in standings)
     waiting = len(standings) - right - len(failed) - unwritten
-    said = [f"{right} of {counted(len(standings))} right"]
+    said = [f"{right} of {counted(len(standings), 'exercise')} right"]
     for number, what in ((len(failed), "wrong"), (waiting, "waiting for another"), (unwritten, "not started")):
         said += [f"{number} {what}"] if number else []
     print(f"\n{', '.join(said)}.")
@@ -323,7 +325,7 @@ def _show_status(file, course, checks):
             extra = ", ".join(filter(None, [course.worth(exercise.name), extended]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
     others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
-    print(f"{right} of {counted(len(exercises))} right{others}")
+    print(f"{right} of {counted(len(exercises), 'exercise')} right{others}")
 
 
 def _print_json(args, course, checks, names):
@@ -382,10 +384,3 @@ def names_of(only, course):
     if not wanted:
         raise ValueError("--only names no exercise; for example --only 02,softmax")
     return [name for name in all_exercises() if name in wanted]
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
-def counted(number):
-    return f"{number} exercise" if number == 1 else f"{number} exercises"

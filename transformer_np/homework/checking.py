@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..support.checks import check_at_least, check_kind
-from .course import exercises_of
+from .course import course_in, exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
@@ -53,7 +53,7 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
         if not quiet:
             print(verdict.message)
             if entries is not None:
-                print(bar(entries))
+                print(bar(entries, course_in()))
     return verdict
 
 

@@ -149,6 +149,12 @@ def beside(file):
     return path if path.exists() else None
 
 
+def course_in(folder="."):
+    """The Course of a student's folder, whose exercises are in use."""
+    path = beside(folder)
+    return default_course() if path is None else read_course(path)
+
+
 def default_course():
     """All exercises, or those of a teacher's folder if there is one. Each counts 1 point, all or nothing."""
     return Course(dict.fromkeys(own_exercises() or all_exercises(), 1.0))

@@ -16,6 +16,7 @@ from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids, end_ids
 from ..support.checks import listed
+from ..support.counts import counted
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from . import options as flag
@@ -164,7 +165,8 @@ class TextGenerator(Trained):
         unknown = self.tokenizer.unknown(text)
         ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
         if len(ids) < 2:
-            raise ValueError(f"{path} has {len(ids)} tokens, but at least 2 are needed: the first is not predicted")
+            found = counted(len(ids), "token")
+            raise ValueError(f"{path} has {found}, but at least 2 are needed: the first is not predicted")
         found = with_perplexity(self._loss(ids))
         return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
 
