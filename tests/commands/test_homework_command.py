@@ -14,6 +14,7 @@ from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.commands.homework_check import _stamps
 from transformer_np.homework import all_exercises, check_all, load
+from transformer_np.homework.remarks import of_library
 from transformer_np.homework.stubs import stub_file
 from transformer_np.homework.submission import Checks
 
@@ -187,6 +188,26 @@ def test_what_the_page_has_put_into_comments_is_remarked(capsys, written):
     _, out, _ = call(capsys, "check", "homework.py")
     said = "! `tanh` is behind `#|` (homework.py, line 6), where the page puts what cannot be imported: mend it and "
     assert f"{said}delete the `#|`" in " ".join(out.split()) and "1 of 80 exercises right, 79 not started" in out
+
+
+OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("import transformer_np.functional as F\ndef relu(x):\n    return F.relu(x)", "`F.relu` (homework.py, line 3)"),
+        ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "calls `relu`"),
+        ("from transformer_np import masks\ndef relu(x):\n    return masks.hide(x, ())\n", "masks.hide"),
+        ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)\n", "relu calls"),
+        (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
+        (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
+        (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from
+    ],
+)  # fmt: skip
+def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
+    remarks = of_library({"homework.py": text.encode()})
+    assert len(remarks) == bool(called) and called in "".join(remarks)
 
 
 def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):

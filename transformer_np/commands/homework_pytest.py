@@ -86,6 +86,8 @@ class HomeworkFile(pytest.File):
                     if not submission.answers:
                         raise LoadError(self.path, crash)
                     self.warn(pytest.PytestCollectionWarning(str(LoadError(self.path, crash))))
+                for remark in submission.skipped:
+                    self.warn(pytest.PytestCollectionWarning(remark))
                 self.checks, names = Checks(submission, limit=limit), list(course.points)
         except (CourseError, LoadError, OSError, ValueError) as error:
             raise self.CollectError(str(error)) from None

@@ -5,9 +5,15 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
+import numpy as np
+
+from ..support.intercept import is_of_package
+from .definitions import DEFINES, NO_PYTHON, by_name, reached
+from .path import all_exercises
 from .standins import is_stood_for
 
-_THERE = ("numpy", __package__.partition(".")[0])
+_PACKAGE = __package__.partition(".")[0]
+_THERE = ("numpy", _PACKAGE)
 
 
 def place(file, cell, line):
@@ -97,18 +103,68 @@ def not_there(sources, path):
     return remarks
 
 
+def _statements(code):
+    """The statements of some code, none if it is no Python."""
+    try:
+        return ast.parse(code).body
+    except NO_PYTHON:
+        return []
+
+
 def _imported(code):
     """The packages that some code imports, but for those that it can do without."""
-    try:
-        nodes = [*ast.walk(ast.parse(code))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
     names = []
     for node in (node for node in nodes if id(node) not in tried):
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
     return dict.fromkeys(name.partition(".")[0] for name in names)
+
+
+def of_library(sources):
+    """The remarks on answers that call functions of this package: they are right here, but where answers are graded
+    such a call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
+    remarks = []
+    for file, code in sources.items():
+        nodes = by_name(_statements(code))
+        for name in (name for name in all_exercises() if name in nodes):
+            needed = [node for one in reached(nodes, [name]) for node in nodes[one]]
+            if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
+                where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
+                what = f"{name} calls `{ast.unparse(call.func)}` ({where})"
+                remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
+    return remarks
+
+
+def _calls_of_package(statements):
+    """The calls in some functions and classes of what they, or other statements, import from this package."""
+    definitions = [node for node in statements if isinstance(node, DEFINES)]
+    others = [node for node in statements if node not in definitions]
+    imported = _from_package(others) - {node.name for node in definitions} | _from_package(definitions)
+    for node in (inside for one in definitions for inside in ast.walk(one)):
+        root = node.func if isinstance(node, ast.Call) else None
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in imported:
+            yield node
+
+
+def _from_package(statements):
+    """The names that some statements import from this package."""
+    return {
+        alias.asname or alias.name.partition(".")[0]
+        for node in (inside for statement in statements for inside in ast.walk(statement))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", alias.name) or "").partition(".")[0] == _PACKAGE
+    }
+
+
+def _gets_parts(exercise):
+    """Whether an exercise is built from parts of the library, which it then has where it is graded."""
+    given = [value for case in exercise.cases(np.random.default_rng(0)) for value in case.arguments]
+    return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
 
 
 def how(file):

@@ -26,7 +26,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, not_there, place, remarks_on
+from .remarks import best, how, missing, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -116,7 +116,8 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    remarks = (*files.remarks, *not_there(source_of(files.files, known), path))
+    sources = source_of(files.files, known)
+    remarks = (*files.remarks, *not_there(sources, path), *of_library(sources))
     return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
