@@ -199,7 +199,7 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
         ("import transformer_np.functional as F\ndef relu(x):\n    return F.relu(x)", "`F.relu` (homework.py, line 3)"),
         ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "calls `relu`"),
         ("from transformer_np import masks\ndef relu(x):\n    return masks.hide(x, ())\n", "masks.hide"),
-        ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)\n", "relu calls"),
+        ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)", "F.relu"),
         (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
         (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
         (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from
@@ -220,10 +220,11 @@ def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("def softmax(x:\n    return x\n", "SyntaxError"), ("import sys\nsys.exit()\n", "it ended the program"),
-        ("x = 1\n\ny = undefined + x\n", "NameError: name 'undefined'"),
-        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "SyntaxError"),
-        ("\0\1\2", "SyntaxError|null bytes"), ('x = "\udce4"\n', "save the file as UTF-8"),
+        ("def softmax(x:\n    return x\n", "could not be loaded. SyntaxError"),
+        ("import sys\nsys.exit()\n", "fails before its end. SystemExit: it ended the program"),
+        ("x = 1\n\ny = undefined + x\n", "fails before its end. NameError: name 'undefined'"),
+        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "could not be loaded. SyntaxError"),
+        ("\0\1\2", "could not be loaded. .*null bytes"), ('x = "\udce4"\n', "could not be loaded. .*the file as UTF-8"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["check", "status", "solution", "run"])
@@ -231,7 +232,7 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     written(text)
     args = {"solution": ("softmax", "--file", "homework.py"), "run": ("homework.py", "train")}
     code, out, err = call(capsys, command, *args.get(command, ("homework.py",)))
-    assert (code, out) == (1, "") and err.startswith("homework.py could not be loaded. ") and re.search(told, err)
+    assert (code, out) == (1, "") and re.match(f"homework.py .*{told}", err)
     assert "submission.py" not in err and "transformer_np" not in err
 
 

@@ -86,11 +86,9 @@ def checks_of(args, path):
         for remark in remarks:
             say(f"! {remark}")
         return None
-    some = next(iter(submission.imported.items()), None)
-    why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
-    why += "".join(f"; {remark}" for remark in remarks)
-    advice = "Create a file with `transformer-np homework start`"
-    raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
+    imported = [f"for example, {name} is imported from {home}" for name, home in submission.imported.items()]
+    why = [*imported[:1], *remarks] or ["`transformer-np homework start work` creates a file with all of them"]
+    raise ValueError(f"{path} contains no answer to an exercise; {'; '.join(why)}")
 
 
 def course_of(args, file):

@@ -26,7 +26,7 @@ def missing(name, known, crashes, where="the submission"):
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
-            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file)} ({kind})"
+            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file, kind)} ({kind})"
             return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
@@ -82,7 +82,7 @@ def failed(file, crash):
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({said})"
+    return f"{file} {how(file, crash.kind)} ({said})"
 
 
 def not_there(sources, path):
@@ -167,9 +167,11 @@ def _gets_parts(exercise):
     return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
 
 
-def how(file):
-    """In which way a file was not loaded, in words."""
-    return "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
+def how(file, kind):
+    """In which way a file was not loaded, in words. kind: of its exception; what comes before it counts"""
+    if file.endswith(".ipynb"):
+        return "has a cell that fails"
+    return "could not be loaded" if kind in ("SyntaxError", "IndentationError", "TabError") else "fails before its end"
 
 
 def best(verdicts):

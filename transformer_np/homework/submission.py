@@ -39,7 +39,7 @@ class LoadError(Exception):
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        super().__init__(f"{path} {how(str(path))}. {crash.told}")
+        super().__init__(f"{path} {how(str(path), crash.kind)}. {crash.told}")
 
 
 @dataclass(frozen=True)
