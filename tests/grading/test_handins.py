@@ -472,7 +472,7 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
         {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
         "zzz.py fails before its end (ZeroDivisionError: division by zero)",
     ),
-    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "fails before its end (ValueError: no)"),
+    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "before its end (ValueError: no)"),
     "a cell runs another file": (
         {"a.ipynb": notebook("%run softly.py", f"np.pi\n{RIGHT}"), "softly.py": SOFTMAX}, 2, "",
     ),
