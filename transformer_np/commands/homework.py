@@ -40,7 +40,7 @@ def add_parser(subparsers):
     _add(start, "--exercises")
 
     check = add_command(actions, "check", run_check, f"{FILE} softmax", "check the answers and explain mistakes")
-    _add_file(check)
+    _add_file(check, optional=True)
     check.add_argument("name", nargs="?", metavar="NAME", help="check only this exercise (default: all, in order)")
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")

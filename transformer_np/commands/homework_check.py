@@ -105,6 +105,7 @@ def course_of(args, file):
 def run_check(args):
     from ..homework import find
 
+    args.file = found_file(args.file)
     with course_of(args, args.file) as course:
         name = find(args.name).name if args.name else None
         return _watch(args, course, name) if args.watch else _check(args, course, name)

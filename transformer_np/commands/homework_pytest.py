@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..support.counts import counted
 from ..support.intercept import methods
 from ..support.shadows import shadows, without_folder
 
@@ -137,7 +138,7 @@ def pytest_terminal_summary(terminalreporter):
     if not reports:
         return
     states = [state for _, state in reports]
-    said = f"{states.count('right')} of {len(states)} exercises right"
+    said = f"{states.count('right')} of {counted(len(states), 'exercise')} right"
     if "wrong" in states:
         said += f", {states.count('wrong')} wrong"
     following = [report.nodeid for report, state in reports if state == "open"]

@@ -359,7 +359,7 @@ class Verdicts:
 
     def __repr__(self):
         begun = [repr(verdict).strip("<>") for _, verdict in self if verdict.outcome != "not started"]
-        return "\n".join([*begun, f"{len(all_exercises()) - len(begun)} not started"])
+        return "\n".join([*begun, "no other is started"])
 
 
 def check_all(submission, seed=None):
