@@ -209,6 +209,13 @@ not: Look at
 def relu(x, y):
     return np.maximum(x, 0)
 
+--- a function of math for an array
+says: NumPy's own, such as np.exp for math.exp, take whole arrays.
+import math
+
+def tanh(x):
+    return 1 - 2 / (math.exp(2 * x) + 1)
+
 --- a call of itself, of which a few lines are shown
 says: The function calls itself
 not: repeated
