@@ -198,7 +198,6 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
     [
         ("import transformer_np.functional as F\ndef relu(x):\n    return F.relu(x)", "`F.relu` (homework.py, line 3)"),
         ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "calls `relu`"),
-        ("from transformer_np import masks\ndef relu(x):\n    return masks.hide(x, ())\n", "masks.hide"),
         ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)", "F.relu"),
         (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
         (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
@@ -332,16 +331,12 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
 def test_what_is_watched(written, here):
     """A save of what the answers import is one, too: a file beside them, or one of a package."""
     file = written(RIGHT)
-    for other in ("beside.py", "package/inside.py"):
+    for other, text in ("beside.py", "x = 1"), ("package/inside.py", "x = 1"), ("package/inside.py", "x = 12"):
         before = _stamps(file)
-        written("x = 1\n", other)
-        assert _stamps(file) != before == {**before}
-        before = _stamps(file)
-        written("x = 12\n", other)
+        written(text, other)
         assert _stamps(file) != before
-    before = _stamps(file)
     written("{}", "other.ipynb")
-    assert _stamps(file) == before and _stamps(here / "nowhere.py") == {}
+    assert here / "other.ipynb" not in _stamps(file) and _stamps(here / "nowhere.py") == {}
 
 
 # --- watching --------------------------------------------------------------------------------------------------------

@@ -115,11 +115,17 @@ def _imported(code):
     """The packages that some code imports, but for those that it can do without."""
     nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    names = []
-    for node in (node for node in nodes if id(node) not in tried):
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
-    return dict.fromkeys(name.partition(".")[0] for name in names)
+    return dict.fromkeys(package for package, _ in _imports(node for node in nodes if id(node) not in tried))
+
+
+def _imports(nodes):
+    """(package, the name that is bound) of every import among some nodes."""
+    for node in nodes:
+        for alias in (
+            node.names if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0) else ()
+        ):
+            package = getattr(node, "module", alias.name).partition(".")[0]
+            yield package, alias.asname or alias.name.partition(".")[0]
 
 
 def of_library(sources):
@@ -140,25 +146,17 @@ def of_library(sources):
 def _calls_of_package(statements):
     """The calls in some functions and classes of what they, or other statements, import from this package."""
     definitions = [node for node in statements if isinstance(node, DEFINES)]
-    others = [node for node in statements if node not in definitions]
-    imported = _from_package(others) - {node.name for node in definitions} | _from_package(definitions)
-    for node in (inside for one in definitions for inside in ast.walk(one)):
+    inside = [node for one in definitions for node in ast.walk(one)]
+    around, within = (
+        {name for package, name in _imports(nodes) if package == _PACKAGE} for nodes in (statements, inside)
+    )
+    imported = around - {node.name for node in definitions} | within
+    for node in inside:
         root = node.func if isinstance(node, ast.Call) else None
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name) and root.id in imported:
             yield node
-
-
-def _from_package(statements):
-    """The names that some statements import from this package."""
-    return {
-        alias.asname or alias.name.partition(".")[0]
-        for node in (inside for statement in statements for inside in ast.walk(statement))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if (getattr(node, "module", alias.name) or "").partition(".")[0] == _PACKAGE
-    }
 
 
 def _gets_parts(exercise):
