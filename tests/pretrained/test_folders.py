@@ -349,6 +349,11 @@ def test_sampling_as_the_folder_says(tmp_path, capsys):
     assert "generation_config.json: --top-p must lie in (0, 1], got 7" in fails(capsys, *call_it)
 
 
+def test_a_row_of_the_embedding_without_a_token_is_never_written(tmp_path):
+    generator = PretrainedTextGenerator.load(write(tmp_path / "f", small("gpt"), bytewise()))  # 260 rows, 259 tokens
+    assert generator.excluded_ids == [259] and len(generator.generate("one", 200, temperature=9.0, rng=0)) > 3
+
+
 def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1}, "?"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

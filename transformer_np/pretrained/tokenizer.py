@@ -136,6 +136,10 @@ class PretrainedTokenizer:
             raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
         return token
 
+    def without_token(self, size):
+        """The ids below a size that no token has: a model may have more rows in its embedding."""
+        return [i for i in range(size) if self._tokenizer.id_to_token(i) is None]
+
     def unknown(self, text):
         """The pieces of a text that it does not know: none, because it cuts unknown words into known pieces."""
         return []

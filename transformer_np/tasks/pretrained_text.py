@@ -22,7 +22,6 @@ class PretrainedTextGenerator(TextGenerator):
         super().__init__(model, tokenizer)
         self.ask = ask
         self.end_ids, self.sampling, self.not_applied = end_ids, sampling or {}, not_applied
-        self.excluded_ids = range(len(tokenizer), model.config.vocab_size)  # rows of the embedding without a token
 
     @classmethod
     def load(cls, folder, chat=False):

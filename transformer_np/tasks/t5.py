@@ -220,7 +220,7 @@ class _PretrainedSentinels(data.SentinelTokenizer):
 
     def __init__(self, tokenizer, size):
         self.tokenizer, self.sentinels = tokenizer, []
-        self.unknown_ids = range(len(tokenizer), size)  # rows of the embedding without a token
+        self.unknown_ids = tokenizer.without_token(size)
         while tokenizer.tokens(mark := data.sentinel(len(self.sentinels)))[:1] == [mark]:
             self.sentinels.append(tokenizer.encode(mark)[0])
 

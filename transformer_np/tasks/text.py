@@ -13,7 +13,7 @@ from ..data.large import encode_text, parts
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedFolder
+from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, end_ids
 from ..support.checks import listed
 from ..support.counts import counted
@@ -105,6 +105,8 @@ class TextGenerator(Trained):
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
         self.excluded_ids = tokenizer.special_ids  # never drawn, because they occur in no text
+        if isinstance(tokenizer, PretrainedTokenizer):
+            self.excluded_ids = tokenizer.without_token(model.config.vocab_size)
 
     @property
     def context(self):
