@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..support.counts import counted
 from ..support.files import read_json, write_text
-from .course import course_in, exercises_of
+from .course import course_at, exercises_of
 from .path import chapters
 
 FILE = "progress.json"
@@ -78,5 +78,5 @@ def progress(folder="."):
     """A picture of the right answers in a student's folder, by chapter (`plots.progress`)."""
     from .. import plots
 
-    with exercises_of(folder):
-        return plots.progress(by_chapter(read(folder), course_in(folder).exercises))
+    with exercises_of(folder) as path:
+        return plots.progress(by_chapter(read(folder), course_at(path).exercises))
