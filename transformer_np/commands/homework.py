@@ -135,19 +135,19 @@ def run_start(args):
 
 def _reset(args):
     """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
+    from ..data.files import read_utf8
     from ..homework import find
     from ..homework.stubs import with_stub
-    from ..support.files import check_is_file, write_text
+    from ..support.files import write_text
 
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
-    check_is_file(file)
     if file.suffix.lower() == ".ipynb":
         raise ValueError(
             f"{file} is a notebook, and --reset only rewrites .py files: copy the cell from a new notebook"
         )
     with course_of(args, file):
         name = find(args.reset).name
-        text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
+        text, old = with_stub(read_utf8(file), find(args.reset))
     number = next(n for n in count(1) if not _aside(file, name, n).exists())
     write_text(_aside(file, name, number), old)
     write_text(file, text)
