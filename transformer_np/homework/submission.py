@@ -358,8 +358,8 @@ class Verdicts:
             yield exercise, self.checks.of(name).verdict
 
     def __repr__(self):
-        begun = [repr(verdict).strip("<>") for _, verdict in self if verdict.outcome != "not started"]
-        return "\n".join([*begun, "no other is started"])
+        begun = [one for one in map(self.checks.of, all_exercises()) if not one.not_started]
+        return "\n".join([*(repr(one.verdict).strip("<>") for one in begun), "no other is started"])
 
 
 def check_all(submission, seed=None):
