@@ -197,8 +197,9 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
     ("text", "called"),
     [
         ("import transformer_np.functional as F\ndef relu(x):\n    return F.relu(x)", "`F.relu` (homework.py, line 3)"),
-        ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "calls `relu`"),
+        ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "needs `relu`"),
         ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)", "F.relu"),
+        (f"from transformer_np import F\nx = F.relu(-1.0)\n{OWN_RELU}def tanh(y):\n    return y + x\n", "tanh needs"),
         (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
         (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
         (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from

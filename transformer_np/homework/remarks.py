@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..support.intercept import is_of_package
-from .definitions import DEFINES, NO_PYTHON, by_name, reached
+from .definitions import DEFINES, NO_PYTHON, by_name, reached, read_by
 from .path import all_exercises
 from .standins import is_stood_for
 
@@ -129,29 +129,29 @@ def _imports(nodes):
 
 
 def of_library(sources):
-    """The remarks on answers that call functions of this package: they are right here, but where answers are graded
-    such a call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
+    """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
+    call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
     remarks = []
     for file, code in sources.items():
         nodes = by_name(_statements(code))
         for name in (name for name in all_exercises() if name in nodes):
-            needed = [node for one in reached(nodes, [name]) for node in nodes[one]]
+            needed = [node for one in reached(nodes, [name], read_by) for node in nodes[one]]
             if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
                 where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
-                what = f"{name} calls `{ast.unparse(call.func)}` ({where})"
+                what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
                 remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
     return remarks
 
 
 def _calls_of_package(statements):
-    """The calls in some functions and classes of what they, or other statements, import from this package."""
+    """The calls in some statements of what they import from this package."""
     definitions = [node for node in statements if isinstance(node, DEFINES)]
     inside = [node for one in definitions for node in ast.walk(one)]
     around, within = (
         {name for package, name in _imports(nodes) if package == _PACKAGE} for nodes in (statements, inside)
     )
     imported = around - {node.name for node in definitions} | within
-    for node in inside:
+    for node in (node for one in statements for node in ast.walk(one)):
         root = node.func if isinstance(node, ast.Call) else None
         while isinstance(root, ast.Attribute):
             root = root.value
