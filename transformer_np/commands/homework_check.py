@@ -131,15 +131,15 @@ def _watch(args, course, name):
 
 
 def _stamps(path):
-    """{file: (time, size)} of the files with answers, and of those that a single file can import; different after every
-    save, {} if there are none."""
+    """{file: (time, size)} of the files with answers, of a single one with what it may import, different after every
+    save; {} if there are none."""
     from ..homework.handin import may_answer, walk
 
-    path, stamps = Path(path), {}
+    path = Path(path)
     if not path.exists():
         return {}
-    files = [file for file, _ in walk(path if path.is_dir() else path.parent)]
-    for file in files if path.is_dir() else [path, *(file for file in files if file.suffix == ".py")]:
+    stamps, beside = {}, [path, *path.parent.glob("*.py"), *path.parent.glob("*/*.py")]
+    for file in [file for file, _ in walk(path)] if path.is_dir() else beside:
         try:
             stat = file.stat()
         except OSError:  # an editor is replacing it
