@@ -249,6 +249,7 @@ def test_decoding(random_model, decode):
 
 PAIR = TransformerConfig(5, 5, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=4)
 BERT = models.BertConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1, d_ff=4)
+SMALL = models.GPTConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1)
 
 WRONG_OBJECTS = [None, 1, "x", a(2, 3), object(), {"a": 1}, np.ma.masked_array(a(2, 3), np.eye(2, 3))]
 TAKE_OBJECTS = {
@@ -289,10 +290,15 @@ def test_an_object_of_another_kind(name, wrong):
         (lambda bert: generate(Linear(2, 3), [[1, 2]], 2), "config.vocab_size; got Linear"),
         (lambda bert: greedy_decode(bert, [[1, 2]], 2), "config.src_vocab_size, .encode, .decode; got Bert"),
         (lambda bert: training.TeacherForcing(Linear(2, 3)), "config.pad_id; got Linear"),
+        (lambda bert: models.GPT(SMALL)([[1, 2]], [[1, 2]]), "cache must be an object with .ids, .*; got "),
     ],
 )
 def test_a_model_of_another_kind(call, message):
     refused(TypeError, message, lambda: call(models.Bert(BERT)))
+
+
+def test_the_cache_of_another_model():
+    refused(ValueError, r"cache must be a DecoderCache\(1\)", lambda: models.GPT(SMALL)([[1, 2]], DecoderCache(2)))
 
 
 def test_the_config_of_another_model():

@@ -318,6 +318,7 @@ def test_beam_search(capsys):
     done(capsys, "translate", "--beam", 3000, "--length-penalty", 10, "Ana reads now")
     assert "--beam must be at least 1, got 0" in fails(capsys, "translate", "--beam", 0, "Ana")
     assert "leave out --beam" in fails_at_once(capsys, "translate", "--beam", 2, "--show-steps", "Ana")
+    assert "works only with beam search" in fails_at_once(capsys, "translate", "--length-penalty", "0.6", "Ana")
     for penalty in ("nan", "1e300", "-1"):
         assert "--length-penalty must lie in 0 … 10" in fails_at_once(capsys, "translate", "--length-penalty", penalty)
 

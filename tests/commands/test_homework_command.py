@@ -12,7 +12,9 @@ import shared
 
 from transformer_np import cli
 from transformer_np import functional as F
+from transformer_np.commands.homework_check import _stamps
 from transformer_np.homework import all_exercises, check_all, load
+from transformer_np.homework.remarks import of_library
 from transformer_np.homework.stubs import stub_file
 from transformer_np.homework.submission import Checks
 
@@ -169,6 +171,8 @@ def test_the_answers_are_as_they_were_after_a_check(written):
     found = list(check_all(submission, seed=3))
     assert vars(module) == before
     assert [exercise.name for exercise, _ in found] == list(all_exercises())  # in the order of the path
+    shown = repr(check_all(submission, seed=3))  # in a notebook
+    assert shown == "softmax_backward: not started (softmax not written)\nno other is started"
     assert all(verdict.seed == 3 for _, verdict in found)
 
 
@@ -186,6 +190,26 @@ def test_what_the_page_has_put_into_comments_is_remarked(capsys, written):
     assert f"{said}delete the `#|`" in " ".join(out.split()) and "1 of 80 exercises right, 79 not started" in out
 
 
+OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("import transformer_np.functional as F\ndef relu(x):\n    return F.relu(x)", "`F.relu` (homework.py, line 3)"),
+        ("def relu(x):\n    from transformer_np.functional import relu\n    return relu(x)", "needs `relu`"),
+        ("from transformer_np import F\ndef own(x):\n    return F.relu(x)\ndef relu(x):\n    return own(x)", "F.relu"),
+        (f"from transformer_np import F\nx = F.relu(-1.0)\n{OWN_RELU}def tanh(y):\n    return y + x\n", "tanh needs"),
+        (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
+        (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
+        (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from
+    ],
+)  # fmt: skip
+def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
+    remarks = of_library({"homework.py": text.encode()})
+    assert len(remarks) == bool(called) and called in "".join(remarks)
+
+
 def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "a window")
     monkeypatch.delenv("MPLBACKEND")
@@ -196,10 +220,11 @@ def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("def softmax(x:\n    return x\n", "SyntaxError"), ("import sys\nsys.exit()\n", "it ended the program"),
-        ("x = 1\n\ny = undefined + x\n", "NameError: name 'undefined'"),
-        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "SyntaxError"),
-        ("\0\1\2", "SyntaxError|null bytes"), ('x = "\udce4"\n', "save the file as UTF-8"),
+        ("def softmax(x:\n    return x\n", "could not be loaded. SyntaxError"),
+        ("import sys\nsys.exit()\n", "fails before its end. SystemExit: it ended the program"),
+        ("x = 1\n\ny = undefined + x\n", "fails before its end. NameError: name 'undefined'"),
+        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "could not be loaded. SyntaxError"),
+        ("\0\1\2", "could not be loaded. .*null bytes"), ('x = "\udce4"\n', "could not be loaded. .*the file as UTF-8"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["check", "status", "solution", "run"])
@@ -207,7 +232,7 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     written(text)
     args = {"solution": ("softmax", "--file", "homework.py"), "run": ("homework.py", "train")}
     code, out, err = call(capsys, command, *args.get(command, ("homework.py",)))
-    assert (code, out) == (1, "") and err.startswith("homework.py could not be loaded. ") and re.search(told, err)
+    assert (code, out) == (1, "") and re.match(f"homework.py .*{told}", err)
     assert "submission.py" not in err and "transformer_np" not in err
 
 
@@ -302,6 +327,17 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
     assert code == 1 and "step 1: NameError" in err
     assert "return undefined * (dy" in err and "functional.py" not in err
+
+
+def test_what_is_watched(written, here):
+    """A save of what the answers import is one, too: a file beside them, or one of a package."""
+    file = written(RIGHT)
+    for other, text in ("beside.py", "x = 1"), ("package/inside.py", "x = 1"), ("package/inside.py", "x = 12"):
+        before = _stamps(file)
+        written(text, other)
+        assert _stamps(file) != before
+    written("{}", "other.ipynb")
+    assert here / "other.ipynb" not in _stamps(file) and _stamps(here / "nowhere.py") == {}
 
 
 # --- watching --------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_one_exercise_alone(homework):
 def test_a_file_that_cannot_be_imported(homework):
     (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")
     code, out = run(homework)
-    assert code == 2 and "homework.py could not be loaded. ZeroDivisionError" in out
+    assert code == 2 and "homework.py fails before its end. ZeroDivisionError" in out
 
 
 @pytest.mark.long
@@ -103,6 +103,17 @@ def test_code_in_c_that_does_not_return_is_shown(homework, monkeypatch):
     monkeypatch.setattr(limit, "TimeLimit", partial(limit.TimeLimit, 0.2))
     code, out = run(homework, "-k", "relu")
     assert code == 1 and re.search(r'Timeout .*File "\S+homework.py", line \d+ in relu\n', out, re.DOTALL)
+
+
+@pytest.mark.long
+def test_a_thread_of_the_file_does_not_keep_pytest(homework):
+    file, forever = (
+        homework / "homework.py",
+        "import threading\nthreading.Thread(target=threading.Event().wait).start()\n",
+    )
+    file.write_text(file.read_text(encoding="utf-8") + forever, encoding="utf-8")
+    code, out = run_anew(homework)
+    assert code == 1 and "1 of 3 exercises right, 1 wrong" in out
 
 
 @pytest.mark.long

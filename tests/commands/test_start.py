@@ -181,6 +181,10 @@ def test_what_was_right_stays_right(here, capsys):
     assert capsys.readouterr().out.endswith(f" 0 of {ALL} exercises right\n")
     check("softmax", F.softmax)
     assert capsys.readouterr().out.endswith(f" 1 of {ALL} exercises right\n")
+    (here / "course.toml").write_text('exercises = ["softmax"]')  # of these `status` tells, too
+    check("softmax", F.softmax)
+    assert capsys.readouterr().out.endswith(" 1 of 1 exercise right\n")
+    (here / "course.toml").unlink()
     check("softmax", wrong, quiet=True)
     check("relu", lambda x: ..., quiet=True)
     entries = json.loads((here / "progress.json").read_text())

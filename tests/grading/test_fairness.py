@@ -330,6 +330,15 @@ def test_a_call_of_the_library_is_remarked_although_the_answer_is_right(tmp_path
 
 
 @pytest.mark.long
+def test_a_comparison_with_the_library_takes_no_answer_along(tmp_path):
+    compared = (
+        "from transformer_np import check_gradients\nreport = check_gradients(softmax, np.ones(3))\nprint(report)\n"
+    )
+    (got,) = grade(hand_in(tmp_path / "in", {"eve": SOFTMAX + compared + BACKWARD})).values()
+    assert (got.points(TWO), got.remarks) == (2, ())
+
+
+@pytest.mark.long
 def test_a_crash_is_no_use_of_the_library():
     names = ("softmax", "AddNorm", "dropout")
     code = "def softmax(x, axis=-1): 1 / 0\ndropout = softmax\nclass AddNorm:\n    def __init__(self, *a): 1 / 0\n"

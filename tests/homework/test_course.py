@@ -146,6 +146,11 @@ def test_json(call, tmp_path):
     code, out, _ = call("check", "homework.py", "relu", "--json")
     assert (code, [exercise["exercise"] for exercise in json.loads(out)["exercises"]]) == (0, ["relu"])
     assert call("status", "homework.py", "--json")[0] == 0
+    (tmp_path / "homework.py").write_text("def relu(x:\n    return x\n", encoding="utf-8")  # it cannot be loaded
+    code, out, err = call("check", "homework.py", "--course", "sheet2.toml", "--json")
+    found = json.loads(out)
+    assert (code, found["right"], found["exercises"][-1]["outcome"]) == (1, 0, "crashed") and "SyntaxError" in err
+    assert "could not be loaded (SyntaxError" in found["remarks"][0]
 
 
 # --- the formats of the grades ----------------------------------------------------------------------------------------

@@ -180,3 +180,6 @@ def test_a_stub_comes_back(tmp_path, capsys, broken):
     (tmp_path / "homework.ipynb").write_text('{"cells": []}', encoding="utf-8")
     assert cli.main(["homework", "start", str(tmp_path / "homework.ipynb"), "--reset", "gelu"]) == 2
     assert "is a notebook, and --reset only rewrites .py files" in capsys.readouterr().err
+    file.write_bytes("# -*- coding: latin-1 -*-\n# Übung\ndef gelu(x): pass\n".encode("latin-1"))
+    assert cli.main(["homework", "start", str(file), "--reset", "gelu"]) == 2
+    assert "homework.py, line 2: the byte 0xdc at column 3 is not UTF-8" in capsys.readouterr().err

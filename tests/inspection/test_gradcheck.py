@@ -77,7 +77,9 @@ def test_a_mistake_is_found_where_it_is(x, mistake, place):
         assert report.worst.analytic == pytest.approx(-report.worst.numeric, rel=1e-6)
 
 
-@pytest.mark.parametrize("mistake, message", [("shape", r"input 0 has shape \(3,\), not \(2, 3\)"), ("none", "2 grad")])
+@pytest.mark.parametrize(
+    "mistake, message", [("shape", r"input 0 has shape \(3,\), not \(2, 3\)"), ("none", "each of .*; got 2")]
+)
 def test_a_gradient_that_cannot_be_compared(x, mistake, message):
     with pytest.raises(ValueError, match=f"BadLinear: .*{message}"):
         check_gradients(BadLinear(mistake), x)

@@ -349,6 +349,11 @@ def test_sampling_as_the_folder_says(tmp_path, capsys):
     assert "generation_config.json: --top-p must lie in (0, 1], got 7" in fails(capsys, *call_it)
 
 
+def test_a_row_of_the_embedding_without_a_token_is_never_written(tmp_path):
+    generator = PretrainedTextGenerator.load(write(tmp_path / "f", small("gpt"), bytewise()))  # 260 rows, 259 tokens
+    assert generator.excluded_ids == [259] and len(generator.generate("one", 200, temperature=9.0, rng=0)) > 3
+
+
 def test_generate_without_a_text_asks_for_one(tmp_path, capsys):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1}, "?"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -449,6 +454,8 @@ def test_tokens_as_a_person_reads_them(tmp_path, capsys, drawn):
     tokenizer = PretrainedTokenizer(text=bytewise().to_str())
     assert tokenizer.tokens("não são") == ["n", "ã", "o", " s", "ã", "o"]
     assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
+    with pytest.raises(ValueError, match="an id must lie in 0 … "):  # the library gives "" for it
+        tokenizer.decode([0, len(tokenizer)])
     folder = write(tmp_path / "f", small("gpt"), bytewise())
     assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
     ((_, (_, queries, keys), _),) = drawn

@@ -50,7 +50,7 @@ def test_a_text(here, capsys):
     (here / "other.txt").write_text("the ZZ")
     assert evaluated(capsys, "other.txt")["unknown characters"] == 1
     (here / "other.txt").write_text("t")
-    assert "other.txt has 1 tokens, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
+    assert "other.txt has 1 token, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
 
 
 def test_a_text_with_a_memory(here, capsys):

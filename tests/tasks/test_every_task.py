@@ -152,7 +152,7 @@ REFUSED = {
     ],
     "gpt": [
         ("0123456789", {"block_size": 16}, "the training text has 9 tokens, but a block of 16 .* need 17"),
-        ("0123456789", {"block_size": 8}, "the validation text has 1 tokens, but at least 2 are needed"),
+        ("0123456789", {"block_size": 8}, "the validation text has 1 token, but at least 2 are needed"),
         ("", {}, "text has no text"),
     ],
     "classify": [

@@ -200,6 +200,7 @@ def test_a_run_in_which_all_learns_needs_no_folder(here):
     [
         ("classify", {"lora": 2}, "lora needs pretrained"),
         ("classify", {"freeze": 2}, "freeze needs pretrained"),
+        ("classify", {"pooling": "mean"}, "pooling needs pretrained"),
         ("classify", {"pretrained": "bert", "init": "run"}, "exclude each other"),
         ("classify", {"pretrained": "bert", "layers": 2}, "layers is that of the model in bert"),
         ("classify", {"pretrained": "gpt"}, "gpt holds a GPT; this task needs a BERT"),

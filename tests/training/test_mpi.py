@@ -248,7 +248,7 @@ def trainer(comm):
 
 
 def test_what_the_processes_cannot_do_together(comm, trainer):
-    with pytest.raises(ValueError, match="2 workers cannot share a batch of 1 rows"):
+    with pytest.raises(ValueError, match="2 workers cannot share a batch of 1 row"):
         trainer.fit(TextBatches(np.arange(99) % 11, 5, 1), 7, progress=False)
     comm.allgather = lambda steps: [4, steps]
     with pytest.raises(ValueError, match=r"have done different numbers of steps: \[4, 0\]"):

@@ -326,6 +326,8 @@ def test_validation_data_may_be_read_once():
     again = make_trainer()
     fit(again, 3, validation=[batches.batch(n) for n in range(2)], sample=[batches.batch(0)], validate_every=1)
     assert trainer.history.validation == again.history.validation and trainer.history.validation[1][1] > 0
+    with pytest.raises(ValueError, match="batches is empty"):
+        trainer.validate([])
 
 
 def test_the_folder_of_the_checkpoint_is_made(tmp_path):
@@ -384,7 +386,11 @@ class Uncounted:
         (lambda model, adam, own: Trainer(model, own, Uncounted()), TypeError, "a subclass of training.Optimizer"),
         (lambda model, adam, own: Trainer(model, adam, None), TypeError, "objective must be an object with .forward"),
         (lambda model, adam, own: Trainer(model, adam, Uncounted(), tokens_at_once=9), TypeError, r"with \.count"),
-        (lambda model, adam, own: Trainer(model, adam, Uncounted(), header={"a": {1}}), TypeError, "JSON"),
+        (
+            lambda model, adam, own: Trainer(model, adam, Uncounted(), header={"a": {1}}),
+            TypeError,
+            "header must be JSON",
+        ),
         (lambda model, adam, own: Trainer(model, adam, Uncounted()).resume(), ValueError, "pass checkpoint=…"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
         (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),

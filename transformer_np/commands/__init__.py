@@ -11,6 +11,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from ..support.counts import counted
+
 COMMANDS = {  # all commands: the file of each is read only when it is called
     "lecture": "reproduce the lecture: its worked numbers, a trained translator, the pictures",
     "start": "make a student's folder: the notebooks without solutions, and the file with the exercises",
@@ -191,6 +193,23 @@ def for_each_text(texts, use, as_json=False):
     return code
 
 
+def add_beam(add):
+    """--beam N and --length-penalty X."""
+    add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
+    add("--length-penalty", type=float, metavar="X", help="with --beam: the length penalty (default: 0.6)")
+
+
+def length_penalty(args):
+    """The length penalty of the arguments of `add_beam`. ValueError if it lies outside 0 … 10 or has no effect."""
+    if args.length_penalty is None:
+        return 0.6
+    if not 0 <= args.length_penalty <= 10:
+        raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
+    if args.beam == 1:
+        raise ValueError("--length-penalty works only with beam search: add --beam 2 or more, or leave it out")
+    return args.length_penalty
+
+
 def add_model(parser, of_run, pretrained, minilm=True):
     """--model DIR and --pretrained DIR, which exclude each other.
 
@@ -271,7 +290,8 @@ def say_left_out(count, what="the text", reads="beginning"):
     """A note on stderr about the tokens that a model does not read. reads: see `Trained`"""
     if count:
         which = "last" if reads == "beginning" else "first"
-        say(f"{what} is too long for the model: its {which} {count} tokens are ignored")
+        are = "is" if count == 1 else "are"
+        say(f"{what} is too long for the model: its {which} {counted(count, 'token')} {are} ignored")
 
 
 def add_vectors(parser):

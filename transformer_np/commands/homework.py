@@ -3,6 +3,7 @@ import textwrap
 from itertools import count
 from pathlib import Path
 
+from ..support.counts import counted
 from . import COMMANDS, add_command, add_json, number_above_0, positive_number, quoted, seed
 from .homework_check import (
     FILE,
@@ -11,7 +12,6 @@ from .homework_check import (
     add_choice,
     again,
     checks_of,
-    counted,
     course_of,
     found_file,
     hint_command,
@@ -40,7 +40,7 @@ def add_parser(subparsers):
     _add(start, "--exercises")
 
     check = add_command(actions, "check", run_check, f"{FILE} softmax", "check the answers and explain mistakes")
-    _add_file(check)
+    _add_file(check, optional=True)
     check.add_argument("name", nargs="?", metavar="NAME", help="check only this exercise (default: all, in order)")
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")
@@ -126,8 +126,8 @@ def run_start(args):
     if there in texts and there.exists() and text_of(there) == texts[there]:
         del texts[there]
     write_new(texts)
-    path = folder / FILE
-    print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
+    path, number = folder / FILE, counted(len(names), "exercise")
+    print(f"{path}: {number}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
     print(f"  {hint_command(names[0], path)}")
@@ -135,19 +135,19 @@ def run_start(args):
 
 def _reset(args):
     """Write the stub of an exercise in place of the answer, which is kept in a file of its own."""
+    from ..data.files import read_utf8
     from ..homework import find
     from ..homework.stubs import with_stub
-    from ..support.files import check_is_file, write_text
+    from ..support.files import write_text
 
     file = Path(args.folder) / FILE if Path(args.folder).is_dir() else Path(args.folder)
-    check_is_file(file)
     if file.suffix.lower() == ".ipynb":
         raise ValueError(
             f"{file} is a notebook, and --reset only rewrites .py files: copy the cell from a new notebook"
         )
     with course_of(args, file):
         name = find(args.reset).name
-        text, old = with_stub(file.read_text(encoding="utf-8"), find(args.reset))
+        text, old = with_stub(read_utf8(file), find(args.reset))
     number = next(n for n in count(1) if not _aside(file, name, n).exists())
     write_text(_aside(file, name, number), old)
     write_text(file, text)

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from ..support.counts import counted
 from . import check_picture, quoted, say
 
 FILE = "homework.py"
@@ -78,18 +79,16 @@ def checks_of(args, path):
         submission = load(path, limit, strict=False)
     for file, crash in submission.crashes.items():
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
-    if submission.definitions:
+    if submission.definitions or (submission.crashes and getattr(args, "json", False)):
         return Checks(submission, getattr(args, "seed", None), limit)
     remarks = not_found(submission.survey, submission.survey.elsewhere)
     if submission.crashes:
         for remark in remarks:
             say(f"! {remark}")
         return None
-    some = next(iter(submission.imported.items()), None)
-    why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
-    why += "".join(f"; {remark}" for remark in remarks)
-    advice = "Create a file with `transformer-np homework start`"
-    raise ValueError(f"{path} contains no answer to an exercise{why}{'' if why.endswith('?') else '.'} {advice}")
+    imported = [f"for example, {name} is imported from {home}" for name, home in submission.imported.items()]
+    why = [*imported[:1], *remarks] or ["`transformer-np homework start work` creates a file with all of them"]
+    raise ValueError(f"{path} contains no answer to an exercise; {'; '.join(why)}")
 
 
 def course_of(args, file):
@@ -106,6 +105,7 @@ def course_of(args, file):
 def run_check(args):
     from ..homework import find
 
+    args.file = found_file(args.file)
     with course_of(args, args.file) as course:
         name = find(args.name).name if args.name else None
         return _watch(args, course, name) if args.watch else _check(args, course, name)
@@ -131,14 +131,15 @@ def _watch(args, course, name):
 
 
 def _stamps(path):
-    """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
+    """{file: (time, size)} of the files with answers, of a single one with what it may import, different after every
+    save; {} if there are none."""
     from ..homework.handin import may_answer, walk
 
     path = Path(path)
     if not path.exists():
         return {}
-    stamps = {}
-    for file in [file for file, _ in walk(path)] if path.is_dir() else [path, *path.parent.glob("*.py")]:
+    stamps, beside = {}, [path, *path.parent.glob("*.py"), *path.parent.glob("*/*.py")]
+    for file in [file for file, _ in walk(path)] if path.is_dir() else beside:
         try:
             stat = file.stat()
         except OSError:  # an editor is replacing it
@@ -186,7 +187,7 @@ def _check_all(args, course, checks):
     right = sum(standing.passed for standing in standings)
     unwritten = sum(standing.not_started for standing in standings)
     waiting = len(standings) - right - len(failed) - unwritten
-    said = [f"{right} of {counted(len(standings))} right"]
+    said = [f"{right} of {counted(len(standings), 'exercise')} right"]
     for number, what in ((len(failed), "wrong"), (waiting, "waiting for another"), (unwritten, "not started")):
         said += [f"{number} {what}"] if number else []
     print(f"\n{', '.join(said)}.")
@@ -323,7 +324,7 @@ def _show_status(file, course, checks):
             extra = ", ".join(filter(None, [course.worth(exercise.name), extended]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
     others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
-    print(f"{right} of {counted(len(exercises))} right{others}")
+    print(f"{right} of {counted(len(exercises), 'exercise')} right{others}")
 
 
 def _print_json(args, course, checks, names):
@@ -382,10 +383,3 @@ def names_of(only, course):
     if not wanted:
         raise ValueError("--only names no exercise; for example --only 02,softmax")
     return [name for name in all_exercises() if name in wanted]
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
-def counted(number):
-    return f"{number} exercise" if number == 1 else f"{number} exercises"

@@ -5,10 +5,14 @@ text of the verdict. The package is loaded only when such a file is found; every
 """
 
 import os
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from ..support.counts import counted
+from ..support.intercept import methods
 from ..support.shadows import shadows, without_folder
 
 FILE = "homework.py"
@@ -38,6 +42,20 @@ def pytest_pycollect_makemodule(module_path, parent):
         return HomeworkFile.from_parent(parent, path=module_path)
 
 
+def _start_as_daemon(thread, start=threading.Thread.start):
+    """In place of Thread.start: pytest ends although a thread of the student's goes on."""
+    thread.daemon = True
+    start(thread)
+
+
+@contextmanager
+def _students_code(folder):
+    """Inside the block, where a student's code runs, no module is imported from its folder by its name alone, as
+    `python -m pytest` would, and no thread keeps pytest from ending."""
+    with without_folder(folder), methods(threading.Thread, {"start": _start_as_daemon}):
+        yield
+
+
 class HomeworkFile(pytest.File):
     def collect(self):
         folder = self.path.parent
@@ -45,7 +63,7 @@ class HomeworkFile(pytest.File):
         for shadow in hidden:
             self.warn(pytest.PytestCollectionWarning(shadow))
         try:
-            with without_folder(folder):  # where `python -m pytest` begins to look for modules
+            with _students_code(folder):
                 yield from self._items()
         except (ImportError, AttributeError) as error:
             if not hidden:
@@ -69,6 +87,8 @@ class HomeworkFile(pytest.File):
                     if not submission.answers:
                         raise LoadError(self.path, crash)
                     self.warn(pytest.PytestCollectionWarning(str(LoadError(self.path, crash))))
+                for remark in submission.skipped:
+                    self.warn(pytest.PytestCollectionWarning(remark))
                 self.checks, names = Checks(submission, limit=limit), list(course.points)
         except (CourseError, LoadError, OSError, ValueError) as error:
             raise self.CollectError(str(error)) from None
@@ -86,7 +106,7 @@ class HomeworkItem(pytest.Item):
         from ..homework.record import note
 
         checks = self.parent.checks
-        with exercises_in(self.parent.folder), without_folder(self.path.parent):
+        with exercises_in(self.parent.folder), _students_code(self.path.parent):
             standing = checks.of(self.name)
             note([standing.verdict], self.path.parent, where=FILE)
         state = "right" if standing.passed else "wrong" if standing.failed else "open"
@@ -118,7 +138,7 @@ def pytest_terminal_summary(terminalreporter):
     if not reports:
         return
     states = [state for _, state in reports]
-    said = f"{states.count('right')} of {len(states)} exercises right"
+    said = f"{states.count('right')} of {counted(len(states), 'exercise')} right"
     if "wrong" in states:
         said += f", {states.count('wrong')} wrong"
     following = [report.nodeid for report, state in reports if state == "open"]

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from ..support.counts import counted
 from . import add_command, add_pyodide, number_above_0, quoted, say_folder
-from .homework_check import OF_OWN, add_choice, counted, names_of
+from .homework_check import OF_OWN, add_choice, names_of
 
 
 def add_teaching_parsers(subparsers):
@@ -49,7 +50,7 @@ def run_page(args):
     with opened(args.course, args.exercises) as course:
         sizes = write_page(args.out, course, args.pyodide)
         number = len(course.points)
-    say_folder(args.out, counted(number), sum(sizes.values()), args.pyodide)
+    say_folder(args.out, counted(number, "exercise"), sum(sizes.values()), args.pyodide)
 
 
 def run_export(args):
@@ -64,7 +65,7 @@ def run_export(args):
         names = names_of(args.only, course)
         texts = {folder / path: text for path, text in exported(course, names, args.grader, wheel).items()}
     write_new(texts)
-    print(f"{folder / NOTEBOOK}: {counted(len(names))}.")
+    print(f"{folder / NOTEBOOK}: {counted(len(names), 'exercise')}.")
     if args.grader == "nbgrader":
         name = quoted(folder.resolve().name)
         print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
@@ -110,5 +111,5 @@ def run_verify(args):
     except ExercisesError as error:
         print(error)
         return 1
-    print(f"{counted(len(exercises))}: {f'{wrong} to correct' if wrong else 'nothing is wrong'}.")
+    print(f"{counted(len(exercises), 'exercise')}: {f'{wrong} to correct' if wrong else 'nothing is wrong'}.")
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-from . import Unseen, add_command, add_json, add_model, for_each_text, print_json, say
+from . import Unseen, add_beam, add_command, add_json, add_model, for_each_text, length_penalty, print_json, say
 
 
 def add_parser(subparsers):
@@ -9,8 +9,7 @@ def add_parser(subparsers):
         parser, "folder of the run (default: the newest T5 below this folder)",
         "folder of a T5 in Hugging Face's layout, including tokenizer.json", minilm=False,
     )  # fmt: skip
-    add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
-    add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
+    add_beam(add)
     add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")
     add_json(parser, "one line per text, with its answer, whether its task is known and unseen words,")
 
@@ -19,8 +18,7 @@ def run(args):
     from ..tasks import load_trained
     from ..tasks.t5 import TextToText
 
-    if not 0 <= args.length_penalty <= 10:
-        raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
+    penalty = length_penalty(args)
     pretrained = args.pretrained
     answers = TextToText.from_pretrained(pretrained) if pretrained else load_trained(args.model, "t5")
     if answers.not_applied:
@@ -36,7 +34,7 @@ def run(args):
         if answers.longest is not None and length > answers.longest:
             where = "those that config.json names are" if answers.pretrained else "the training texts had"
             say(f"the text has {length} tokens, but {where} at most {answers.longest}")
-        answer = answers.answer(text, args.beam, args.length_penalty, args.max_len)
+        answer = answers.answer(text, args.beam, penalty, args.max_len)
         if args.json:
             print_json({"text": text, "answer": answer, "known": known, "unseen": new["unseen"]})
         else:

@@ -1,4 +1,4 @@
-from . import Unseen, add_command, add_json, for_each_text, print_json, say
+from . import Unseen, add_beam, add_command, add_json, for_each_text, length_penalty, print_json, say
 
 
 def add_parser(subparsers):
@@ -6,8 +6,7 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes (default: the lines of standard input)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
-    add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
-    add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
+    add_beam(add)
     help_text = "print the token, its log-probability and the runners-up of each time step"
     add("--show-steps", action="store_true", help=help_text)
     add_json(parser, "one line per sentence, with its translation, and its unknown and unseen words,")
@@ -21,8 +20,7 @@ def run(args):
         raise ValueError("--show-steps works only with greedy decoding: leave out --beam")
     if args.show_steps and args.json:
         raise ValueError("--show-steps and --json exclude each other: leave out one")
-    if not 0 <= args.length_penalty <= 10:
-        raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
+    penalty = length_penalty(args)
     translator = load_trained(args.model, "translate")
     unseen = Unseen(translator, quiet=args.json)
 
@@ -34,7 +32,7 @@ def run(args):
             say(f"the sentence has {length} tokens, but {most}")
         if args.show_steps:
             print("\n".join(format_steps(sentence, translator)))
-        translation = translator.translate(sentence, args.beam, args.length_penalty)
+        translation = translator.translate(sentence, args.beam, penalty)
         if args.json:
             print_json({"text": sentence, "translation": translation, **new})
         else:

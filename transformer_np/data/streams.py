@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..support.checks import as_text_ids, check_all_at_least, check_at_least
+from ..support.counts import counted
 from .batching import Lazy
 
 
@@ -44,7 +45,7 @@ class TextStreams:
         if length < segment_len:
             streams = f"{batch_size} streams with one segment of {segment_len} each, and the token after them"
             needed = f"{streams}, need {batch_size * segment_len + 1}: pass a longer text or smaller sizes"
-            raise ValueError(f"the text has {len(ids)} tokens, but {needed}")
+            raise ValueError(f"the text has {counted(len(ids), 'token')}, but {needed}")
         used = batch_size * length
         self.segment_len, self.batch_size = segment_len, batch_size
         self._ids, self._targets = (part.reshape(batch_size, length) for part in (ids[:used], ids[1 : used + 1]))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..support.checks import as_text_ids, check_all_at_least, check_at_least, check_number
+from ..support.counts import counted
 from . import large
 from .batching import Lazy
 from .files import read_utf8
@@ -125,7 +126,8 @@ def validation_batches(ids, block_size, batch_size):
     """
     ids = _checked(ids, block_size, batch_size)
     if len(ids) < 2:
-        raise ValueError(f"the validation text has {len(ids)} tokens, but at least 2 are needed: pass a longer text")
+        found = counted(len(ids), "token")
+        raise ValueError(f"the validation text has {found}, but at least 2 are needed: pass a longer text")
     full, rest = divmod(len(ids) - 1, block_size)  # windows, and tokens of the shorter one
 
     def batch(start):

@@ -5,6 +5,7 @@ import math
 from contextlib import contextmanager
 
 from ..homework.path import all_exercises
+from ..homework.remarks import how
 from ..support.files import write_text
 from .report import as_csv, cell, grades_csv, number
 
@@ -66,7 +67,8 @@ def gradescope(grades, course):
             }
         )  # fmt: skip
     score = _points(grade.points(course), grade.extended_points(course))
-    output = "\n\n".join([*grade.remarks, *(f"{f} could not be loaded. {t}" for f, t in grade.not_loaded.items())])
+    failed = (f"{file} {how(file, text.partition(':')[0])}. {text}" for file, text in grade.not_loaded.items())
+    output = "\n\n".join([*grade.remarks, *failed])
     return _text({"score": score, "output": output[:MOST_OUTPUT], "output_format": "text", "tests": tests})
 
 

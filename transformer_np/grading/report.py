@@ -120,7 +120,7 @@ def rows_of_report(grade, rubric):
 def explained(grade, rubric):
     """(title, text, sentence below it) of all that went wrong: files that could not be loaded, then the answers."""
     for file, text in grade.not_loaded.items():
-        yield f"{file} {how(file)}", text, ""
+        yield f"{file} {how(file, text.partition(':')[0])}", text, ""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         if not verdict.passed and verdict.outcome != NOT_STARTED:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..support.checks import check_at_least, check_kind
-from .course import exercises_of
+from .course import course_at, exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
@@ -45,7 +45,7 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     if seed is not None:
         check_at_least("seed", seed, 0)
     limit = TimeLimit(time_limit)
-    with exercises_of(limit=limit):
+    with exercises_of(limit=limit) as path:
         verdict = verdict_on(find(name), answer, seed, limit)
         if file := outdated_file(answer):
             verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_about_outdated(file.name))}")
@@ -53,7 +53,7 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
         if not quiet:
             print(verdict.message)
             if entries is not None:
-                print(bar(entries))
+                print(bar(entries, course_at(path)))
     return verdict
 
 

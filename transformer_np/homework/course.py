@@ -131,22 +131,27 @@ def opened(path=None, folder=None, seconds=SECONDS):
     if folder is None and path is not None:
         folder = folder_in(path)
     with exercises_in(folder, TimeLimit(seconds, ends_process=True)):
-        yield read_course(path) if path is not None else default_course()
+        yield course_at(path)
 
 
 @contextmanager
 def exercises_of(folder=".", limit=None):
     """Inside the block, the exercises that the course.toml in a student's folder names are found, unless a teacher's
-    folder is in use already. limit: a TimeLimit for each file of the teacher's"""
-    path = beside(folder)
-    with nullcontext() if own_folder() or path is None else exercises_in(folder_in(path), limit):
-        yield
+    folder is in use already. limit: a TimeLimit for each file of the teacher's. Yields the path of the file, or None"""
+    path = None if own_folder() else beside(folder)
+    with nullcontext() if path is None else exercises_in(folder_in(path), limit):
+        yield path
 
 
 def beside(file):
     """The course.toml beside a student's file or in a student's folder, or None."""
     path = (Path(file) if Path(file).is_dir() else Path(file).parent) / FILE
     return path if path.exists() else None
+
+
+def course_at(path):
+    """The Course in a file, or without one the default."""
+    return default_course() if path is None else read_course(path)
 
 
 def default_course():

@@ -44,7 +44,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
     name: relative to the hand-in's folder; names: of the exercises; skipped: names that are missing because the
     course's own cells are not run, which is no mistake; begin: called before each piece of a file that no other has
     imported, with its module and definitions. After an exception the other cells of a notebook go on, and so does a
-    file after an import of a module that does not exist.
+    file after an import of a module that does not exist, and after a comparison with the library where it is not.
     """
     in_notebook = name.endswith(".ipynb")
     module, is_new = _module(name, path)
@@ -74,13 +74,13 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
                 found.setdefault(n, []).append(_definition(name, piece["cell"], piece, n, module, value))
         if error is None:
             continue
-        if not in_notebook:
-            return module, found, first or error
         if type(error).__name__ == "LibrarySolution" and piece["lines"].keys() <= found.keys():
             # it compares with the library, which is not here
-            skipped = {*skipped, *(name for node in ast.parse(piece["code"]).body for name in stored(node))}
+            skipped = {*skipped, *(name for node in ast.parse(piece["code"] or "").body for name in stored(node))}
         elif not (piece["course"] or (isinstance(error, NameError) and error.name in skipped)):
             first = first or error
+            if not in_notebook:
+                break
     return module, found, first
 
 

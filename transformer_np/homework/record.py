@@ -7,9 +7,10 @@
 import json
 from pathlib import Path
 
+from ..support.counts import counted
 from ..support.files import read_json, write_text
-from .course import exercises_of
-from .path import all_exercises, chapters
+from .course import course_at, exercises_of
+from .path import chapters
 
 FILE = "progress.json"
 EMPTY = "{}\n"
@@ -66,16 +67,16 @@ def by_chapter(entries, exercises):
     return found
 
 
-def bar(entries):
-    """The share of right exercises as a line of text."""
-    right = sum(is_right(entries, name) for name in all_exercises())
-    full = -(-_WIDTH * right // len(all_exercises()))  # rounded up: the first one shows
-    return f"{'█' * full}{'░' * (_WIDTH - full)} {right} of {len(all_exercises())} exercises right"
+def bar(entries, course):
+    """The share of a Course's exercises that are right as a line of text."""
+    right, every = sum(is_right(entries, name) for name in course.points), len(course.points)
+    full = -(-_WIDTH * right // every)  # rounded up: the first one shows
+    return f"{'█' * full}{'░' * (_WIDTH - full)} {right} of {counted(every, 'exercise')} right"
 
 
 def progress(folder="."):
     """A picture of the right answers in a student's folder, by chapter (`plots.progress`)."""
     from .. import plots
 
-    with exercises_of(folder):
-        return plots.progress(by_chapter(read(folder), all_exercises().values()))
+    with exercises_of(folder) as path:
+        return plots.progress(by_chapter(read(folder), course_at(path).exercises))

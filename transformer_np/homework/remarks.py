@@ -5,9 +5,15 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
+import numpy as np
+
+from ..support.intercept import is_of_package
+from .definitions import DEFINES, NO_PYTHON, by_name, reached, read_by
+from .path import all_exercises
 from .standins import is_stood_for
 
-_THERE = ("numpy", __package__.partition(".")[0])
+_PACKAGE = __package__.partition(".")[0]
+_THERE = ("numpy", _PACKAGE)
 
 
 def place(file, cell, line):
@@ -20,7 +26,7 @@ def missing(name, known, crashes, where="the submission"):
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
-            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file)} ({kind})"
+            why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file, kind)} ({kind})"
             return True, f"{name} is missing because {why}."
     if name in known.elsewhere:
         return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
@@ -76,7 +82,7 @@ def failed(file, crash):
     said = f"{crash.kind}: {text}" if text else crash.kind
     if crash.kind == "ModuleNotFoundError":  # what does not need it is there
         return f"{file} imports what is not there where answers are graded ({text})"
-    return f"{file} {how(file)} ({said})"
+    return f"{file} {how(file, crash.kind)} ({said})"
 
 
 def not_there(sources, path):
@@ -97,23 +103,73 @@ def not_there(sources, path):
     return remarks
 
 
+def _statements(code):
+    """The statements of some code, none if it is no Python."""
+    try:
+        return ast.parse(code).body
+    except NO_PYTHON:
+        return []
+
+
 def _imported(code):
     """The packages that some code imports, but for those that it can do without."""
-    try:
-        nodes = [*ast.walk(ast.parse(code))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    names = []
-    for node in (node for node in nodes if id(node) not in tried):
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
-    return dict.fromkeys(name.partition(".")[0] for name in names)
+    return dict.fromkeys(package for package, _ in _imports(node for node in nodes if id(node) not in tried))
 
 
-def how(file):
-    """In which way a file was not loaded, in words."""
-    return "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
+def _imports(nodes):
+    """(package, the name that is bound) of every import among some nodes."""
+    for node in nodes:
+        for alias in (
+            node.names if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0) else ()
+        ):
+            package = getattr(node, "module", alias.name).partition(".")[0]
+            yield package, alias.asname or alias.name.partition(".")[0]
+
+
+def of_library(sources):
+    """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
+    call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
+    remarks = []
+    for file, code in sources.items():
+        nodes = by_name(_statements(code))
+        for name in (name for name in all_exercises() if name in nodes):
+            needed = [node for one in reached(nodes, [name], read_by) for node in nodes[one]]
+            if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
+                where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
+                what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
+                remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
+    return remarks
+
+
+def _calls_of_package(statements):
+    """The calls in some statements of what they import from this package."""
+    definitions = [node for node in statements if isinstance(node, DEFINES)]
+    inside = [node for one in definitions for node in ast.walk(one)]
+    around, within = (
+        {name for package, name in _imports(nodes) if package == _PACKAGE} for nodes in (statements, inside)
+    )
+    imported = around - {node.name for node in definitions} | within
+    for node in (node for one in statements for node in ast.walk(one)):
+        root = node.func if isinstance(node, ast.Call) else None
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in imported:
+            yield node
+
+
+def _gets_parts(exercise):
+    """Whether an exercise is built from parts of the library, which it then has where it is graded."""
+    given = [value for case in exercise.cases(np.random.default_rng(0)) for value in case.arguments]
+    return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
+
+
+def how(file, kind):
+    """In which way a file was not loaded, in words. kind: of its exception; what comes before it counts"""
+    if file.endswith(".ipynb"):
+        return "has a cell that fails"
+    return "could not be loaded" if kind in ("SyntaxError", "IndentationError", "TabError") else "fails before its end"
 
 
 def best(verdicts):

@@ -26,7 +26,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, not_there, place, remarks_on
+from .remarks import best, how, missing, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -39,7 +39,7 @@ class LoadError(Exception):
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
-        super().__init__(f"{path} {how(str(path))}. {crash.told}")
+        super().__init__(f"{path} {how(str(path), crash.kind)}. {crash.told}")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    remarks = (*files.remarks, *not_there(source_of(files.files, known), path))
+    sources = source_of(files.files, known)
+    remarks = (*files.remarks, *not_there(sources, path), *of_library(sources))
     return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
@@ -345,11 +346,25 @@ class Checks:
         return Verdict(name, outcome, f"{name}: {outcome}{'.' if begun else ':'} {said}", seed=self.seed)
 
 
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """(exercise, verdict) for every exercise, in the order of the path, each checked when it is asked for. A notebook
+    shows a line for each that is begun."""
+
+    checks: Checks
+
+    def __iter__(self):
+        for name, exercise in all_exercises().items():
+            yield exercise, self.checks.of(name).verdict
+
+    def __repr__(self):
+        begun = [one for one in map(self.checks.of, all_exercises()) if not one.not_started]
+        return "\n".join([*(repr(one.verdict).strip("<>") for one in begun), "no other is started"])
+
+
 def check_all(submission, seed=None):
-    """Yield (exercise, verdict) for every exercise, in the order of the path."""
-    checks = Checks(submission, seed)
-    for name, exercise in all_exercises().items():
-        yield exercise, checks.of(name).verdict
+    """The Verdicts on a Submission."""
+    return Verdicts(Checks(submission, seed))
 
 
 def _has_parameters(answer, reference):

@@ -138,7 +138,8 @@ def check_gradients(
     dout = rng.normal(size=output.shape)
     returned = gradients(dout)
     if len(returned) != len(variables):
-        raise ValueError(f"{name}: {len(returned)} gradients for {len(variables)} arrays ({', '.join(variables)})")
+        each = ", ".join(variables)
+        raise ValueError(f"{name}: backward must return one gradient for each of {each}; got {len(returned)}")
     entries = []
     for (variable, array), analytic in zip(variables.items(), returned, strict=True):
         if not array.size:

@@ -4,7 +4,7 @@ from ..layers import Linear, TiedLinear
 from ..layers.initial import normal, width_std
 from ..masks import causal_mask, window_mask
 from ..module import Module
-from ..support.checks import as_rows
+from ..support.checks import as_rows, check_cache
 from .base import Pretrained
 
 
@@ -50,6 +50,7 @@ class DecoderOnly(Pretrained, Module):
         cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
         """
         ids = as_rows(ids, self.config.vocab_size)
+        check_cache(cache, self.config.num_layers)
         T = ids.shape[1]
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:

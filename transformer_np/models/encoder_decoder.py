@@ -5,7 +5,7 @@ import numpy as np
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
 from ..module import Module, forward_part
-from ..support.checks import as_rows, check_number
+from ..support.checks import as_rows, check_cache, check_number
 from ..support.shapes import shapes
 
 
@@ -85,6 +85,7 @@ class EncoderDecoder(Module):
         padding: of src, as in `encode`
         """
         tgt_in = as_rows(tgt_in, self.config.tgt_vocab_size, "tgt_in")
+        check_cache(cache, len(self.decoder))
         past = None if cache is None else cache.ids
         ids = tgt_in if past is None else np.concatenate([past, tgt_in], axis=1)  # (B, S): all target ids so far
         self._check_sequences("tgt_in", ids, padded=self.pads_target)

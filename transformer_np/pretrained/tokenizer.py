@@ -120,9 +120,7 @@ class PretrainedTokenizer:
         """The token of an id as a person reads it: bytes as the characters that they spell, and a space where the
         vocabulary writes "Ġ" or "▁". A byte that is only a part of a character is a number such as "\\xc3".
         ValueError if there is no such id."""
-        token = self._tokenizer.id_to_token(int(i))
-        if token is None:
-            raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
+        token = self._written(i)
         if int(i) in self._added:
             return token
         if not self._bytewise:
@@ -130,6 +128,17 @@ class PretrainedTokenizer:
         with suppress(KeyError):  # for a letter that is no byte
             return bytes(_BYTES[letter] for letter in token).decode("utf-8", "backslashreplace")
         return token
+
+    def _written(self, i):
+        """The token of an id as the vocabulary writes it."""
+        token = self._tokenizer.id_to_token(int(i))
+        if token is None:
+            raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
+        return token
+
+    def without_token(self, size):
+        """The ids below a size that no token has: a model may have more rows in its embedding."""
+        return [i for i in range(size) if self._tokenizer.id_to_token(i) is None]
 
     def unknown(self, text):
         """The pieces of a text that it does not know: none, because it cuts unknown words into known pieces."""
@@ -141,9 +150,12 @@ class PretrainedTokenizer:
         return getattr(self._tokenizer.model, "unk_token", None)
 
     def decode(self, ids):
-        """The text of the ids, without special tokens."""
+        """The text of the ids, without special tokens. ValueError if there is no such id."""
+        ids = as_text_ids(ids).tolist()
+        for i in ids:  # the library leaves out what it does not know
+            self._written(i)
         with _errors(f"{self.name} cannot decode these ids"):
-            return self._tokenizer.decode(as_text_ids(ids).tolist())
+            return self._tokenizer.decode(ids)
 
     def to_dict(self):
         """The tokenizer as plain data, for a JSON file; `text` of the constructor takes its "json"."""

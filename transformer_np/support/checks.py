@@ -214,6 +214,15 @@ def check_has(name, value, *attributes):
         raise TypeError(f"{name} must be an object with .{', .'.join(attributes)}; got {short(value)}") from None
 
 
+def check_cache(cache, num_blocks):
+    """Raise TypeError unless the cache is None or a decoding.DecoderCache, ValueError if it has other blocks."""
+    if cache is None:
+        return
+    check_has("cache", cache, "ids", "blocks", "extend")
+    if len(cache.blocks) != num_blocks:
+        raise ValueError(f"cache must be a DecoderCache({num_blocks}), one pair per block; got {len(cache.blocks)}")
+
+
 def as_list(name, values, what):
     """The values as a list; what: each of them, for the message. Raises TypeError for a string and for what cannot be
     iterated over."""

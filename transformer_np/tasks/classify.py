@@ -13,6 +13,7 @@ from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
 from ..support.checks import refusing
+from ..support.counts import counted
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
 from . import options as flag
@@ -267,7 +268,7 @@ class ClassifyTask(Task):
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
             + fine_tuning.note(model, options)
-            + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
+            + (f"; {counted(longer, 'text')} cut off after {options.max_len - 2} tokens" if longer else ""),
             header=fine_tuning.header(model, options), facts=facts,
         )  # fmt: skip
 

@@ -42,9 +42,10 @@ def lora():
 
 def check_options(options):
     """Raise ValueError for options that need a pretrained folder, if there is none."""
-    for name in ("freeze", "lora"):
-        if getattr(options, name) is not None and options.pretrained is None:
-            raise ValueError(f"{name} needs pretrained: a model that starts from scratch has nothing to keep")
+    nothing = "a model that starts from scratch has nothing to keep"
+    for name, why in {"freeze": nothing, "lora": nothing, "pooling": "other models read [CLS]"}.items():
+        if getattr(options, name, None) is not None and options.pretrained is None:
+            raise ValueError(f"{name} needs pretrained: {why}")
     if options.pretrained is not None and options.optimizer == "muon":
         why = "Muon's steps would take the weights far away at once"
         raise ValueError(f"optimizer must be adamw with pretrained: {why}")

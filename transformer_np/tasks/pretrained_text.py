@@ -40,6 +40,3 @@ class PretrainedTextGenerator(TextGenerator):
             raise ValueError("the prompt is empty: there is nothing to continue")
         check_ids(ids, self.tokenizer, self.model.config.vocab_size)
         return ids
-
-    def decode(self, ids):
-        return self.tokenizer.decode(ids)

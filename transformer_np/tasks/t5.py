@@ -125,7 +125,7 @@ class TextToText(Trained):
             raise ValueError(f"{found.path}: eos_token_id is {list(ends)}, which is not supported; supported is one id")
         ids = {"eos_id": ends[0] if ends else None, "bos_id": start}
         model.config = replace(model.config, **{name: i for name, i in ids.items() if i is not None})
-        answers = cls(model, _PretrainedSentinels(found.tokenizer))
+        answers = cls(model, _PretrainedSentinels(found.tokenizer, model.config.vocab_size))
         answers.longest = found.settings.get("n_positions")
         answers.pretrained, answers.not_applied, answers.seen = True, found.not_applied, data.Seen(spaces=None)
         return answers
@@ -214,13 +214,13 @@ class TextToText(Trained):
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):
-    """A PretrainedTokenizer that keeps its sentinels in decoded text."""
+    """A PretrainedTokenizer that keeps its sentinels in decoded text. size: of the model's vocabulary"""
 
     between = " "
-    unknown_ids = ()  # `decode` leaves it out, like all special tokens
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, size):
         self.tokenizer, self.sentinels = tokenizer, []
+        self.unknown_ids = tokenizer.without_token(size)
         while tokenizer.tokens(mark := data.sentinel(len(self.sentinels)))[:1] == [mark]:
             self.sentinels.append(tokenizer.encode(mark)[0])
 

@@ -13,9 +13,10 @@ from ..data.large import encode_text, parts
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedFolder
+from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, end_ids
 from ..support.checks import listed
+from ..support.counts import counted
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from . import options as flag
@@ -104,6 +105,8 @@ class TextGenerator(Trained):
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
         self.excluded_ids = tokenizer.special_ids  # never drawn, because they occur in no text
+        if isinstance(tokenizer, PretrainedTokenizer):
+            self.excluded_ids = tokenizer.without_token(model.config.vocab_size)
 
     @property
     def context(self):
@@ -164,7 +167,8 @@ class TextGenerator(Trained):
         unknown = self.tokenizer.unknown(text)
         ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
         if len(ids) < 2:
-            raise ValueError(f"{path} has {len(ids)} tokens, but at least 2 are needed: the first is not predicted")
+            found = counted(len(ids), "token")
+            raise ValueError(f"{path} has {found}, but at least 2 are needed: the first is not predicted")
         found = with_perplexity(self._loss(ids))
         return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
 

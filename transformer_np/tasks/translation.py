@@ -12,6 +12,7 @@ from .. import data
 from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
+from ..support.counts import counted
 from ..training import Adam, TeacherForcing, noam_schedule
 from . import options as flag
 from .bleu import bleu
@@ -243,7 +244,7 @@ class TranslationTask(Task):
             note=f"{len(train):,} training pairs, {len(validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
             f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
-            + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
+            + (f"; {counted(left_out, 'pair')} longer than {options.max_len} tokens left out" if left_out else ""),
             facts={"seen": data.Seen.of(*texts, tokenizers["source"]).to_dict()},
         )  # fmt: skip
 

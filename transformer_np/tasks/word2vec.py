@@ -9,6 +9,7 @@ from .. import data
 from ..data.tokenizers import UNK
 from ..models import Word2Vec, Word2VecConfig
 from ..support.checks import as_float_array, check_at_least
+from ..support.counts import counted
 from ..training import Adam, NegativeSampling
 from . import options as flag
 from .options import TaskOptions, option
@@ -120,7 +121,7 @@ class Word2VecTask(Task):
         words = text.split()
         if len(words) <= (window := options.window):
             needed = f"a word and a window of {window} need {window + 1}: pass a longer text or a smaller window"
-            raise ValueError(f"the text has {len(words)} words, but {needed}")
+            raise ValueError(f"the text has {counted(len(words), 'word')}, but {needed}")
         size = min(PIECE, -(-len(words) // 20))
         pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
         every = max(20, len(pieces) // MOST_PIECES)

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 from ..support.checks import check_has
+from ..support.counts import counted
 from .team import Team
 
 
@@ -103,7 +104,7 @@ def most_rows(batches, first, last):
 def check_enough_rows(size, rows):
     """Raise ValueError if a team has more members than a batch has rows."""
     if size > rows:
-        raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
+        raise ValueError(f"{size} workers cannot share a batch of {counted(rows, 'row')}")
 
 
 def take_rows(batch, rows):

@@ -71,7 +71,10 @@ class Trainer:
             check_flag("keep_best", keep_best)
         if tokens_at_once is not None:
             check_at_least("tokens_at_once", tokens_at_once, 1)
-        json.dumps(header)  # raises here, not after the training
+        try:
+            json.dumps(header)
+        except (TypeError, ValueError) as error:  # here, not after the training
+            raise TypeError(f"header must be JSON data: {error}") from None
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.state = State(model, optimizer, objective, keep_best, header or {})
@@ -204,14 +207,16 @@ class Trainer:
             raise diverged(f"{what} is {number}", step, self.checkpoint)
 
     def validate(self, batches):
-        """The mean loss per token over all batches, in eval mode."""
-        nats, tokens = 0.0, 0
+        """The mean loss per token over all batches, in eval mode. ValueError if there is none."""
+        nats, tokens, batch = 0.0, 0, None
         with self.model.evaluating():
             for batch in batches:
                 for part, share in self._share.pieces(batch):
                     loss, counted = self.objective.forward(part)
                     if share:
                         nats, tokens = nats + loss * counted, tokens + counted
+        if batch is None:
+            raise ValueError("batches is empty: there is no loss to measure")
         nats, tokens, asked_to_stop = self._share.team.total(nats, tokens, self._asked_to_stop())
         self._stop = bool(asked_to_stop)
         return nats / max(1, tokens)

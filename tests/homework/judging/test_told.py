@@ -203,6 +203,25 @@ def feed_forward(x, w1, b1, w2, b2):
 
     return np.array(hidden(x)) @ w2 + b2, hidden(x)[1]
 
+--- parameters of another function, whose only line never runs
+says: The answer has the parameters (x, y), but the exercise has (x).
+not: Look at
+def relu(x, y):
+    return np.maximum(x, 0)
+
+--- a function of math for an array
+says: NumPy's own, such as np.exp for math.exp, take whole arrays.
+import math
+
+def tanh(x):
+    return 1 - 2 / (math.exp(2 * x) + 1)
+
+--- a call of itself, of which a few lines are shown
+says: The function calls itself
+not: repeated
+def relu(x):
+    return relu(x)
+
 --- a class in place of an object
 says: Is an object of it meant, softmax(…)?
 class softmax:

@@ -58,7 +58,8 @@ class Crash:
 def crash_of(error, exercise=None, answer=None):
     """An exception as a Crash, with only the student's lines."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
-    lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
+    shown = traceback.format_list(frames[-8:])  # an endless recursion repeats itself
+    lines = "".join(line for line in shown if not line.startswith("  [Previous line repeated"))  # in these few frames
     kind, text = _kind_and_text(error)
     if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
         lines = "".join(traceback.format_exception_only(error)[:-1])

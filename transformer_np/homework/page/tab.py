@@ -80,7 +80,8 @@ def _checked(name, texts, limit, seed):
     verdict = standing.verdict
     return _said(
         wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
-        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for, remarks=_remarks(name, texts),
+        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
+        remarks=[*checks.submission.skipped, *_remarks(name, texts)],
     )  # fmt: skip
 
 

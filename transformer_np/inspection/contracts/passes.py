@@ -30,8 +30,8 @@ def backward_returns_a_gradient_for_each_input(case):
     if floats and not gradients:
         yield "backward returned None. Return dx, the gradient of the loss with respect to x: is `return` missing?"
     elif len(gradients) != len(floats):
-        advice = "Return one for each, as a tuple in the order of forward's arguments."
-        yield f"backward returned {len(gradients)} gradients for {len(floats)} arrays of floats. {advice}"
+        count = f"{len(floats)}, not {len(gradients)}"
+        yield f"backward must return a gradient for each array of floats, in the order of forward's arguments: {count}."
     else:
         for (i, x), gradient in zip(floats.items(), gradients, strict=True):
             if np.shape(gradient) != x.shape:

@@ -111,6 +111,9 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
      "a float as a size or index",
      "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("TypeError", "only .* arrays can be converted to Python scalars", "a function of single numbers for an array",
+     "The functions of math, float() and int() take a single number. NumPy's own, such as np.exp for math.exp, take "
+     "whole arrays."),
     ("TypeError", "object is not callable", "calls what is no function",
      "What is called here is no function in this call: has a parameter or a variable the same name?"),
     ("TypeError", "unhashable type: 'numpy.ndarray'", "an array as a key",
