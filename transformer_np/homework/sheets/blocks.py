@@ -7,6 +7,7 @@ from inspect import signature
 import numpy as np
 
 from ...decoding import KeyValueCache
+from ...inspection.samples import randomised
 from ...layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, blocks
 from ...masks import causal_mask, padding_mask
 from ...module import Module
@@ -30,23 +31,9 @@ def _sizes(rng, letters):
     return {letter: int(size) for letter, size in zip(letters.split(), free, strict=False)} | sizes
 
 
-def _values(rng, names_and_shapes):
-    """Random values of order 1 for the parameters; a matrix about keeps the size of what it multiplies."""
-    values = {}
-    for name, shape in names_and_shapes:
-        numbers = rng.normal(size=shape)
-        if name.endswith("gamma"):
-            numbers = rng.uniform(0.5, 2, size=shape)
-        elif numbers.ndim == 1:
-            numbers *= 0.5
-        else:
-            numbers /= shape[0] ** 0.5
-        values[name] = numbers
-    return values
-
-
-def _shapes(block):
-    return [(name, parameter.shape) for name, parameter in block.named_parameters()]
+def _values(rng, block):
+    """{name: random values} of the parameters of a block."""
+    return {name: parameter.data for name, parameter in randomised(block, rng).named_parameters()}
 
 
 def _padding(rng, rows, length):
@@ -188,8 +175,8 @@ def add_norm_cases(rng):
     sizes = _sizes(rng, "B T")
     sizes = {letter: sizes[letter] for letter in "BTD"}
     x, dout = rng.normal(size=(2, *sizes.values()))
-    sublayer = _values(rng, [("w", (sizes["D"], sizes["D"])), ("b", (sizes["D"],))])
-    values = _values(rng, _shapes(blocks.AddNorm(sizes["D"])))
+    sublayer = {"w": rng.normal(size=2 * (sizes["D"],)) / sizes["D"] ** 0.5, "b": 0.5 * rng.normal(size=sizes["D"])}
+    values = _values(rng, blocks.AddNorm(sizes["D"], dtype=np.float64))
 
     def case(label, **options):
         options = {"sublayer": sublayer, "values": values, **options}
@@ -274,7 +261,7 @@ def encoder_cases(rng):
     sizes = _sizes(rng, "B T F")
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     made = sizes["D"], sizes["H"], sizes["F"]
-    values = _values(rng, _shapes(blocks.EncoderBlock(*made)))
+    values = _values(rng, blocks.EncoderBlock(*made, dtype=np.float64))
     causal, padding = causal_mask(sizes["T"]), _padding(rng, sizes["B"], sizes["T"])
 
     def case(label, mask=padding, **options):
@@ -335,7 +322,7 @@ class EncoderBlock(Module):
 def decoder_cases(rng):
     sizes = _sizes(rng, "B T S F")
     made = sizes["D"], sizes["H"], sizes["F"]
-    values = _values(rng, _shapes(blocks.DecoderBlock(*made)))
+    values = _values(rng, blocks.DecoderBlock(*made, dtype=np.float64))
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     memory = rng.normal(size=(sizes["B"], sizes["S"], sizes["D"]))
     masks = causal_mask(sizes["T"]), _padding(rng, sizes["B"], sizes["S"])

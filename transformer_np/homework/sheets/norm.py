@@ -4,34 +4,38 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes
-from .draws import of_every_rank
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def random_rows(rng, shape, least, most):
+def random_rows(rng, z, least, most):
     """Random rows, each with a mean and a standard deviation of its own, the latter between `least` and `most`."""
-    z = rng.normal(size=shape)
     z = (z - z.mean(axis=-1, keepdims=True)) / z.std(axis=-1, keepdims=True)
-    rows = (*shape[:-1], 1)
+    rows = (*z.shape[:-1], 1)
     return z * rng.uniform(least, most, size=rows) + rng.normal(size=rows)
 
 
-def norm_cases(rng, vectors, level, about_level):
-    """The cases of a norm with so many vectors: γ and β, or γ alone. level: the number in the row of equal numbers."""
-    sizes = draw_sizes(rng, "B H T D", least=3)  # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
-    every = random_rows(rng, tuple(sizes.values()), 1.5, 3)  # so large that the default ε does not show
-    vectors = rng.normal(size=(vectors, sizes["D"]))
-    plain, *others = of_every_rank(every, vectors, sizes)
-    x, equal = every[:, 0], every[:, 0].copy()
-    equal[-1, 0] = level
+def norm_cases(rng, forward, level, about_level):
+    """The cases of a norm. level: the number in the row of equal numbers"""
+
+    def rows(x):
+        return random_rows(rng, x, 1.5, 3)  # so large that the default ε does not show
+
+    def with_equal(x):
+        x = rows(x)
+        x[-1, 0] = level
+        return x
+
+    # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
+    case = Calls(rng, forward, draw_sizes(rng, "B H T D", least=3), without="H", x=rows)
     return [
-        plain,
-        Case("eps=0.3", (0.3 * x, *vectors), {"eps": 0.3}, plain.sizes),
-        Case("numbers so small that ε counts", (0.0015 * x, *vectors), sizes=plain.sizes),
-        Case(about_level, (equal, *vectors), sizes=plain.sizes),
-        *others,
+        case(""),
+        case("eps=0.3", x=lambda x: 0.3 * rows(x), eps=0.3),
+        case("numbers so small that ε counts", x=lambda x: 0.0015 * rows(x)),
+        case(about_level, x=with_equal),
+        *case.of_other_ranks(),
     ]
 
 
@@ -45,7 +49,7 @@ def norm_backward_cases(rng, forward, cases):
 
 
 def layer_norm_cases(rng):
-    return norm_cases(rng, 2, 0.25, "a row of equal numbers")
+    return norm_cases(rng, F.layer_norm, 0.25, "a row of equal numbers")
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -82,7 +86,7 @@ def of_vector(name, summand, formula, letter):
 
 
 def rms_norm_cases(rng):
-    return norm_cases(rng, 1, 0, "a row of zeros")
+    return norm_cases(rng, F.rms_norm, 0, "a row of zeros")
 
 
 def rms_norm(x, gamma, eps=1e-6):
