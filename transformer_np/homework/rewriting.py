@@ -145,7 +145,7 @@ class Mistakes(Mapping):
     def _chosen(self, entry, rewrite, found):
         """The places that a rewrite selects among those found."""
         about = f"{self._about(entry.name)}: {rewrite.old!r}"
-        least = {"": 1, "every": 2}.get(rewrite.which) or int(rewrite.which[:-2])
+        least = 1 if rewrite.which in ("", "every") else int(rewrite.which[:-2])
         if len(found) < least:
             often = f"is in the answer {len(found)} times" if found else "is not in the answer"
             raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")

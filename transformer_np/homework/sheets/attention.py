@@ -6,9 +6,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import draw_sizes, extended
-from ..notes import amended
 from .draws import Calls, far_apart, of_forward
-from .masks import FINITE
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -97,12 +95,6 @@ def attention_scores(q, k, mask=None):
     return scores
 
 
-_FINITE = {f"−{number}": f"-{number}" for number in FINITE} | {
-    "the smallest float32": "np.finfo(np.float32).min",
-    "the smallest finite number": "np.finfo(float).min",
-}
-
-
 def scaled_dot_product_attention(q, k, v, mask=None):
     scale = 1 / np.sqrt(q.shape[-1])
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -110,11 +102,6 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     weights = softmax(scores)
     out = weights @ v
     return out, weights
-
-
-ATTENTION_MISTAKES = SHEET["attention mistakes"] + amended(
-    SHEET["mask mistakes"], instead=SHEET["attention mistakes instead"]
-)
 
 
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
@@ -169,32 +156,15 @@ def unscaled_attention_backward(dout, q, k, v, weights):
 EXERCISES = [
     SHEET.exercise(
         F.attention_scores, attention_scores, lambda rng: attention_cases(attention_calls(rng, F.attention_scores)),
-        also="".join(SHEET["finite"].format(number=number, code=code) for number, code in _FINITE.items()),
     ),
-    SHEET.exercise(
-        F.scaled_dot_product_attention, scaled_dot_product_attention, scaled_cases, also=ATTENTION_MISTAKES,
-    ),
+    SHEET.exercise(F.scaled_dot_product_attention, scaled_dot_product_attention, scaled_cases),
     SHEET.exercise(
         F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
         of_forward(F.scaled_dot_product_attention, scaled_cases, _NOT_BACKWARD),
-        also=amended(SHEET["scale mistakes"], instead=SHEET["scales instead"]),
     ),
-    SHEET.exercise(
-        F.unscaled_attention, unscaled_attention, unscaled_cases,
-        also=amended(
-            ATTENTION_MISTAKES, instead=SHEET["unscaled_attention instead"],
-            without=(
-                "mask added before the scale", "written for four axes only", "written for three axes only",
-                "softmax over axis 2",  # the queries: there are always four axes
-            ),
-        ),
-    ),
+    SHEET.exercise(F.unscaled_attention, unscaled_attention, unscaled_cases),
     SHEET.exercise(
         F.unscaled_attention_backward, unscaled_attention_backward,
         of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
-        also=amended(
-            SHEET["backward mistakes"], instead=SHEET["unscaled_attention_backward instead"],
-            without=("written for four axes only", "written for three axes only"),
-        ),
     ),
 ]  # fmt: skip

@@ -246,17 +246,6 @@ def backward_of_post_norm(add_norm, dout, sublayer_backward):
     return dsum + sublayer_backward(dsum)
 
 
-def around_the(place, formula, add_norm, forward, backward, more=""):
-    """The mistakes around one sub-layer of a block, by its name.
-
-    add_norm, forward, backward: how the answer calls its Add & Norm, `add_norm(x, sublayer)` and
-        `add_norm.backward(dout, sublayer_backward)`; more: a further rewrite where its backward is not run
-    """
-    x, sublayer = forward.split(", ")
-    dout, its_backward = backward.split(", ")
-    return SHEET["around a sub-layer"].format(**locals())
-
-
 def encoder_cases(rng):
     sizes = _sizes(rng, "B T F")
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
@@ -410,16 +399,11 @@ class DecoderBlock(Module):
         return dx, dmemory
 
 
-NO_DMEMORY = """
-    dmemory = None -> dmemory = np.zeros_like(self.cross_attention.kept("memory"))"""
-
-
 EXERCISES = [
     SHEET.exercise(
         blocks.AddNorm, AddNorm, add_norm_cases, {"y": "B T D"},
         drive=drive_add_norm, parts=("forward", "backward"),
         gradients={"dx": "B T D", "gradient of the sub-layer's weights": "D D", "dgamma": "D", "dbeta": "D"},
-        also=SHEET["cleared"].replace("FIRST", "dtotal = dout if"),
     ),
     SHEET.exercise(
         blocks.EncoderBlock, EncoderBlock, encoder_cases, {"y": "B T D"},
@@ -428,14 +412,6 @@ EXERCISES = [
             "dx": "B T D", "gradients of the attention": "...", "gradients of norm 1": "...",
             "gradients of the feed-forward network": "...", "gradients of norm 2": "...",
         },
-        also=around_the(
-            "attention", "A = LayerNorm(X + MultiHeadAttention(X))", "self.add_norm1", "x, attention", "da, attention",
-        )
-        + around_the(
-            "feed-forward", "O = LayerNorm(A + FFN(A))", "self.add_norm2", "a, self.feed_forward",
-            "dout, self.feed_forward.backward",
-        )
-        + SHEET["cleared"].replace("FIRST", "da = self"),
     ),
     SHEET.exercise(
         blocks.DecoderBlock, DecoderBlock, decoder_cases, {"y": "B T D"},
@@ -445,19 +421,5 @@ EXERCISES = [
             "gradients of the cross-attention": "...", "gradients of norm 2": "...",
             "gradients of the feed-forward network": "...", "gradients of norm 3": "...",
         },
-        also=around_the(
-            "self-attention", "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))", "self.add_norm1", "x, self_attention",
-            "da, self_attention",
-        )
-        + around_the(
-            "cross-attention", "B = LayerNorm(A + MultiHeadAttention(A, C))", "self.add_norm2", "a, cross_attention",
-            "db, cross_attention", NO_DMEMORY,
-        )
-        + around_the(
-            "feed-forward", "O = LayerNorm(B + FFN(B))", "self.add_norm3", "b, self.feed_forward",
-            "dout, self.feed_forward.backward",
-        )
-        + SHEET["cleared"].replace("FIRST", "db = self")
-        + SHEET["self attention mistakes"].replace("self.attention", "self.self_attention"),
     ),
 ]  # fmt: skip

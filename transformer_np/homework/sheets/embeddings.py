@@ -4,7 +4,6 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from ..notes import amended
 from .draws import Calls, only
 from .sheet import Sheet
 
@@ -184,8 +183,5 @@ EXERCISES = [
     ),
     SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
     SHEET.exercise(F.rotary, rotary, rotary_cases),
-    SHEET.exercise(
-        F.rotary_backward, rotary_backward, rotary_cases,
-        also=amended(SHEET["rotary mistakes"], SHEET["rotary_backward instead"], without=["positions added"]),
-    ),
+    SHEET.exercise(F.rotary_backward, rotary_backward, rotary_cases),
 ]  # fmt: skip

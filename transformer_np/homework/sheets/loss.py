@@ -77,9 +77,6 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     return loss, probs
 
 
-FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 2.0**-52, 1e-16, 1e-20, 1e-30, 1e-100, 1e-300)
-
-
 def cross_entropy_backward_cases(rng):
     labels = {"logits of shape (T, V)": "probs of shape (T, V)", "logits of ±10,000": "some probabilities exactly 0"}
     cases = list(of_forward(F.cross_entropy, cross_entropy_cases)(rng))
@@ -100,11 +97,6 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"},
-        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
-    ),
-    SHEET.exercise(
-        F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases,
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"}),
+    SHEET.exercise(F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases),
+]

@@ -63,12 +63,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     return y, x_hat, inv_std
 
 
-def of_other_defaults(eps, small):
-    """The mistakes of another default ε."""
-    others = [other for other in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12) if other != float(eps)]
-    return "".join(SHEET["another default ε"].format(eps=eps, other=other, small=small) for other in others)
-
-
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     rows = tuple(range(dy.ndim - 1))
     dgamma = (dy * x_hat).sum(axis=rows)
@@ -78,11 +72,6 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     second = x_hat * (dx_hat * x_hat).mean(axis=-1, keepdims=True)
     dx = inv_std * (dx_hat - first - second)
     return dx, dgamma, dbeta
-
-
-def of_vector(name, summand, formula, letter):
-    """The mistakes that the gradients of γ and β share."""
-    return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
 
 
 def rms_norm_cases(rng):
@@ -108,21 +97,13 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 
 
 EXERCISES = [
-    SHEET.exercise(
-        F.layer_norm, layer_norm, layer_norm_cases,
-        also=of_other_defaults("1e-5", "a variance"),
-    ),
+    SHEET.exercise(F.layer_norm, layer_norm, layer_norm_cases),
     SHEET.exercise(
         F.layer_norm_backward, layer_norm_backward,
         lambda rng: norm_backward_cases(rng, F.layer_norm, layer_norm_cases),
-        also=of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + of_vector("dbeta", "dy", "dy", "β"),
     ),
-    SHEET.exercise(
-        F.rms_norm, rms_norm, rms_norm_cases,
-        also=of_other_defaults("1e-6", "the mean square"),
-    ),
+    SHEET.exercise(F.rms_norm, rms_norm, rms_norm_cases),
     SHEET.exercise(
         F.rms_norm_backward, rms_norm_backward, lambda rng: norm_backward_cases(rng, F.rms_norm, rms_norm_cases),
-        also=SHEET["axes of the means"].replace("every ", "") + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ"),
     ),
 ]  # fmt: skip

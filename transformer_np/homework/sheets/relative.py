@@ -1,13 +1,11 @@
 """Relative positions: the bias of distances, and the attention of Transformer-XL, with their backward."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from ..notes import amended
 from .attention import masked
 from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
@@ -218,14 +216,6 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
     return out, weights
 
 
-_IN_THE_SHIFT = re.sub(
-    r"^(- .+\n  )",
-    r"\1In the shift of the position term: ",
-    amended(SHEET["shift mistakes"], without=["distances in reverse order"]),  # that is R in reverse order
-    flags=re.MULTILINE,
-)
-
-
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
     scale = 1 / np.sqrt(q.shape[-1])
     dweights = dout @ np.swapaxes(v, -1, -2)
@@ -249,14 +239,9 @@ EXERCISES = [
     ),
     SHEET.exercise(F.relative_shift, relative_shift, shift_cases, view=without_future),
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
-    SHEET.exercise(
-        F.relative_attention, relative_attention, relative_cases,
-        also=_IN_THE_SHIFT
-        + amended(SHEET["tiled_attention: mask mistakes"], without=["only −inf of a float mask"]),
-    ),
+    SHEET.exercise(F.relative_attention, relative_attention, relative_cases),
     SHEET.exercise(
         F.relative_attention_backward, relative_attention_backward,
         of_forward(F.relative_attention, relative_cases, ["10,000"]),  # all weights 0 or 1 there: no gradient
-        also=amended(SHEET["attention: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"]),
     ),
 ]  # fmt: skip

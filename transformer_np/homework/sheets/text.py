@@ -6,7 +6,6 @@ import numpy as np
 
 from ...data import bpe, text
 from ..exercise import Case
-from ..notes import amended
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -219,8 +218,6 @@ def with_longest_tokens(ids, merges):
 APPLY = SHEET.exercise(
     bpe.apply_merges, apply_merges, apply_cases, {"ids": "token"},
     view=view_ids,
-    # the others are found again here
-    also=amended(SHEET["merging"], without=["only the first place in a word", "the last token lost"]),
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from ... import functional as F
-from ..notes import amended
 from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
@@ -113,8 +112,5 @@ def spread(columns, T, behind, ahead):
 
 EXERCISES = [
     SHEET.exercise(F.window_attention, window_attention, window_cases),
-    SHEET.exercise(
-        F.window_attention_backward, window_attention_backward, window_backward_cases,
-        also=amended(SHEET["attention: softmax backward"], instead=SHEET["window_attention_backward instead"]),
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.window_attention_backward, window_attention_backward, window_backward_cases),
+]

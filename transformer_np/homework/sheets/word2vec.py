@@ -8,7 +8,6 @@ from ... import functional as F
 from ..exercise import draw_sizes, extended
 from .activations import sigmoid
 from .draws import Calls, of_forward
-from .loss import FLOORS
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -85,7 +84,6 @@ EXERCISES = [
     SHEET.exercise(
         F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
         {"loss": "", "p_context": "N", "p_negatives": "N K"},
-        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
         F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
