@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from .draws import Calls, only
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -44,15 +44,14 @@ def embedding_backward_cases(rng):
     sizes = draw_sizes(rng, "B T V D", least=4)
     B, T, V, D = sizes.values()
     ids = draw_ids(rng, B, T, V)
-    dy = rng.normal(size=(B, T, D))
-    some = np.clip(ids, 2, V - 2)  # without 0, 1 and V − 1
-    deep = rng.integers(V, size=(2, B, T))
+    case = Calls(rng, F.embedding_backward, sizes, "B T", ids=ids, num_embeddings=V)
+    some, deep = np.clip(ids, 2, V - 2), rng.integers(V, size=(2, B, T))  # some: without 0, 1 and V − 1
     return [
-        Case("", (dy, ids, V), sizes=sizes),
-        Case("ids that never occur", (dy, some, V + 1), sizes=sizes | {"V": V + 1}),
-        Case("as many ids as embeddings", (dy, ids, B * T), sizes=sizes | {"V": B * T}),
-        Case("ids of shape (T,)", (dy[0], ids[0], V), sizes=only(sizes, "T V D")),
-        Case("ids of three axes", (rng.normal(size=(2, B, T, D)), deep, V), sizes=sizes),
+        case(""),
+        case("ids that never occur", {"V": V + 1}, ids=some, num_embeddings=V + 1),
+        case("as many ids as embeddings", {"V": B * T}, num_embeddings=B * T),
+        case("ids of shape (T,)", without="B", ids=ids[0]),
+        case("ids of three axes", dy=rng.normal(size=(2, B, T, D)), ids=deep),
     ]
 
 
