@@ -157,7 +157,7 @@ WITH_MARGINS = Mistakes(beam_search, SHEET["with margins"])
 
 
 BEAM_SEARCH = SHEET.exercise(
-    decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "B hypothesis number"},
+    decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "..."},
     drive=drive_beam, view=ids_and_hypotheses,
 )  # fmt: skip
 
