@@ -47,6 +47,13 @@ def stored(node):
             yield from stored(child)
 
 
+def modules_of(node):
+    """The modules that a statement imports by their whole names."""
+    if isinstance(node, ast.ImportFrom):
+        return [] if node.level else [node.module]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
 def bindings(body, in_notebook=False, top=None):
     """(name, node, statement of the module) for every name that the statements of a module bind, in order. A block
     under `if __name__ == "__main__"` is executed in a notebook only."""

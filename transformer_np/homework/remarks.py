@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
+from .definitions import NO_PYTHON, modules_of
 from .standins import is_stood_for
 
 _THERE = ("numpy", __package__.partition(".")[0])
@@ -101,13 +102,10 @@ def _imported(code):
     """The packages that some code imports, but for those that it can do without."""
     try:
         nodes = [*ast.walk(ast.parse(code))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except NO_PYTHON:
         return []
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    names = []
-    for node in (node for node in nodes if id(node) not in tried):
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+    names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
     return dict.fromkeys(name.partition(".")[0] for name in names)
 
 
