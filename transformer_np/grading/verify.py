@@ -233,8 +233,7 @@ def _about_answer(exercise, limit):
 
 
 def _about_mistakes(exercise, limit):
-    rewrites = exercise.problems()
-    if rewrites:
+    if rewrites := exercise.mistakes.problems():
         yield from rewrites
         return
     names = list(exercise.mistakes)

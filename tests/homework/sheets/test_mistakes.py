@@ -101,4 +101,4 @@ def test_an_exercise_says_what_it_is(name):
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_every_rewrite_finds_its_place(name):
-    assert EXERCISES[name].problems() == []
+    assert EXERCISES[name].mistakes.problems() == []

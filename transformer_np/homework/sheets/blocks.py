@@ -272,9 +272,8 @@ def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, ca
     masks = () if mask is None else (mask,)
 
     def forward(block, x):
-        steps, held = [], KeyValueCache()
-        for t in range(min(3, x.shape[1]) if cache else 0):
-            steps.append(block.forward(x[:, t : t + 1], cache=held))
+        held, first = KeyValueCache(), range(min(3, x.shape[1]) if cache else 0)
+        steps = [block.forward(x[:, t : t + 1], cache=held) for t in first]
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
