@@ -190,4 +190,5 @@ def _sorted(names):
 
 def _free_names(stub):
     """The names that a stub reads but neither defines nor takes as arguments."""
-    return read_by(ast.parse(stub).body[0]) - set(dir(builtins))
+    names = {name for node in ast.parse(stub).body for name in stored(node)}
+    return read_by(stub) - names - set(dir(builtins))
