@@ -73,11 +73,12 @@ def far_apart(rng, q, k, signs=(-1, 1)):
     return {"q": across * (100 + rng.random(q.shape)), "k": ranks[:, None] * (100 + rng.random(k.shape))}
 
 
-def of_forward(forward, cases, without=()):
+def of_forward(forward, cases, without=(), **usual):
     """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
     what else it takes has the name of an argument or a result of the forward.
 
     without: parts of the labels of cases that have no gradient, or the same as another case
+    usual: options of the forward where a case has no others
     """
     parameters = signature(getattr(F, f"{forward.__name__}_backward")).parameters
     needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
@@ -87,7 +88,7 @@ def of_forward(forward, cases, without=()):
         for case in (plain, *others):
             if case.raises or any(part in case.label for part in without):
                 continue
-            results = forward(*case.arguments, **case.options)
+            results = forward(*case.arguments, **usual | case.options)
             results = results if isinstance(results, tuple) else (results,)
             known = dict(zip(results_of(forward), results, strict=True))
             known |= signature(forward).bind(*case.arguments, **case.options).arguments

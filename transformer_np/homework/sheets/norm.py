@@ -3,11 +3,13 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
-from .draws import Calls
+from ..exercise import draw_sizes
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
+
+EPS_OF_FORWARD = 0.01  # of a backward pass: so large that no row's scale is far above the others
 
 
 def random_rows(rng, z, least, most):
@@ -37,15 +39,6 @@ def norm_cases(rng, forward, level, about_level):
         case(about_level, x=with_equal),
         *case.of_other_ranks(),
     ]
-
-
-def norm_backward_cases(rng, forward, cases):
-    """Those of the forward, with an ε so large that no row's scale is far above the others."""
-    for case in cases(rng):
-        x, gamma, *_ = case.arguments
-        _, x_hat, scale = forward(*case.arguments, eps=case.options.get("eps", 0.01))
-        label = case.label.replace("eps=0.3", "a forward with eps=0.3")
-        yield Case(label, (rng.normal(size=x.shape), x_hat, scale, gamma), sizes=case.sizes)
 
 
 def layer_norm_cases(rng):
@@ -99,11 +92,8 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 EXERCISES = [
     SHEET.exercise(F.layer_norm, layer_norm, layer_norm_cases),
     SHEET.exercise(
-        F.layer_norm_backward, layer_norm_backward,
-        lambda rng: norm_backward_cases(rng, F.layer_norm, layer_norm_cases),
+        F.layer_norm_backward, layer_norm_backward, of_forward(F.layer_norm, layer_norm_cases, eps=EPS_OF_FORWARD)
     ),
     SHEET.exercise(F.rms_norm, rms_norm, rms_norm_cases),
-    SHEET.exercise(
-        F.rms_norm_backward, rms_norm_backward, lambda rng: norm_backward_cases(rng, F.rms_norm, rms_norm_cases),
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.rms_norm_backward, rms_norm_backward, of_forward(F.rms_norm, rms_norm_cases, eps=EPS_OF_FORWARD)),
+]
