@@ -582,7 +582,8 @@ def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
 
 def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path):
     content = json.loads(course_notebooks()["06_backpropagation.ipynb"])
-    mine = "least = np.ones(2)", "least[:] = 0", "while True: pass", "def relu(x): return np.maximum(x, least[0])"
+    answer = "def relu(x): return np.maximum(x, (lambda least: least[0])(least))"
+    mine = "least = np.ones(2)", "least[:] = 0", "while True: pass", answer
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
     submission = load(tmp_path / "06.ipynb", time_limit=60)

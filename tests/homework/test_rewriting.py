@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from transformer_np.homework.notes import amended, read
+from transformer_np.homework.notes import read
 from transformer_np.homework.rewriting import Exclusive, Mistakes
+from transformer_np.homework.sheets.sheet import Sheet
 
 # --- an answer with a helper, and one that is a class -----------------------------------------------------------------
 
@@ -125,7 +126,6 @@ def test_the_same_rewrite_in_two_mistakes_is_no_contradiction():
         ("  x.sum() -> 0", r"standardise, 'm': 'x.sum\(\)' is not in the answer"),
         ("  x.mean() -> 0", r"is in the answer 2 times; write more of it, or 'every', '2nd' or 'in name:' before"),
         ("  3rd x.mean() -> 0", "is in the answer 2 times, not 3rd"),
-        ("  every return y -> return x", "is in the answer 1 times, not every"),
         ("  in spred: x.mean() -> 0", "there are 0 functions or classes 'spred'"),
         ("  x.mean() ->", "code on both sides"),
         ("  x.mean() -> 0\n    return x", "'return x' has no arrow"),
@@ -168,12 +168,41 @@ def test_rewrites_of_different_parts_of_a_line_can_be_made_together():
     assert not notes.compatible(["sum", "of rows"])
 
 
-def test_notes_are_amended_by_name():
-    notes = "- first:  x -> y\n  One.\n- second:\n    x -> y\n    y -> x\n  Two.\n- third:  x -> z\n  Three.\n"
-    entries = read(amended(notes, instead="- second:  y -> z\n  Another two.\n", without=["third"]))
-    assert [(entry.name, entry.text, entry.lines) for entry in entries] == [
-        ("first", "One.", ("x -> y",)),
-        ("second", "Another two.", ("y -> z",)),
-    ]
+OTHERS = """## others
+
+- first:  x -> y
+  One.
+- second:
+    x -> y
+    y -> x
+  Two.
+- times {n}:  x -> {n} * x
+  Not {n}.
+"""
+
+
+@pytest.fixture
+def section(tmp_path):
+    """A function: the mistakes of a section that includes OTHERS as the lines say."""
+    (tmp_path / "other.md").write_text(OTHERS, encoding="utf-8")
+
+    def written(lines):
+        file = tmp_path / f"sheet{len(list(tmp_path.iterdir()))}.md"
+        file.write_text(f"## own\n\n= other: others\n{lines}", encoding="utf-8")
+        return [(entry.name, entry.text, entry.lines) for entry in read(Sheet(file)["own"])]
+
+    return written
+
+
+def test_a_section_includes_another_one(section):
+    left = section("  without: first | second\n  n: 2 | 3\n")
+    assert left == [("times 2", "Not 2.", ("x -> 2 * x",)), ("times 3", "Not 3.", ("x -> 3 * x",))]
     with pytest.raises(ValueError, match=r"no such mistakes.*fourth"):
-        amended(notes, without=["fourth"])
+        section("  without: fourth\n")
+
+
+def test_a_mistake_of_its_own_takes_the_place_of_one_that_is_included(section):
+    first, second, *_, last = section("- second:  y -> z\n  Another two.\n- third:  x -> z\n  Three.\n")
+    assert first == ("first", "One.", ("x -> y",))
+    assert second == ("second", "Another two.", ("y -> z",))
+    assert last == ("third", "Three.", ("x -> z",))

@@ -127,6 +127,7 @@ WRONG = {
     "its inputs are the same every time": (
         'rng.normal(size=(sizes["B"], sizes["T"], sizes["D"]))', "np.arange(60.0).reshape(3, 4, 5)"
     ),
+    "its inputs are others for the same rng": ("rng.normal(size", "np.random.default_rng().normal(size"),
     "its reference has no docstring": ('    """Scale x so that', '    ""\n    """Scale x so that'),
     "but its axes are 'T D'": ('Result("y", "B T D")', 'Result("y", "T D")'),
     "difficulty must be 1, 2 or 3": ("difficulty=1", "difficulty=7"),

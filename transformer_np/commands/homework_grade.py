@@ -141,12 +141,12 @@ def _tell(grading, grades):
 
 def _check_own(course, seconds):
     """Raise ExercisesError for a teacher's exercise that nobody can be graded with, and name those in doubt."""
-    from ..grading.verify import doubts, hindrances
+    from ..grading.verify import DOUBTS, HINDRANCES, problems
     from ..homework.own import ExercisesError
     from ..homework.path import own_exercises
 
     for name in own_exercises().keys() & course.points.keys():
-        for problem in hindrances(own_exercises()[name], seconds):
+        for problem in problems(own_exercises()[name], seconds, True, HINDRANCES):
             raise ExercisesError(f"{name}: {problem}")
-        for problem in doubts(own_exercises()[name], seconds):
+        for problem in problems(own_exercises()[name], seconds, True, DOUBTS):
             say(f"{name}: {problem}. Correct it before you give out the grades.")

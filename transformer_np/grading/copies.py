@@ -17,7 +17,7 @@ from html import escape
 from itertools import combinations
 from zlib import crc32
 
-from ..homework.definitions import by_name, is_stub, reached
+from ..homework.definitions import NO_PYTHON, by_name, is_stub, reached
 from ..homework.path import all_exercises
 
 RUN = 5  # nodes
@@ -71,7 +71,7 @@ def answers_in(files, names):
                     written = {**nodes, name: [_without_given(node, exercise)]}
                     answer = _answer(written, name, {*names} - {name})
                     found |= {name: answer} if answer.size <= LARGEST else {}
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except NO_PYTHON:
             continue
     return found
 

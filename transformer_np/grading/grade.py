@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ..homework.judging.crash import Crash
 from ..homework.judging.judge import Verdict
 from ..homework.remarks import place
 
@@ -13,7 +14,7 @@ class Result:
     exercise, its inputs and the limits, so the next grading can use it.
 
     found: (file, cell, line) of the definition that counts, then of the others; elsewhere: where else its name was seen
-    layers: the isolation; not_loaded: {file: (kind, text, trace) of its crash}; called: functions of the library
+    layers: the isolation; not_loaded: {file: its Crash}; called: functions of the library
     lost: "timed out" and the like; notes: other remarks
     """
 
@@ -30,7 +31,8 @@ class Result:
 def result_from(said):
     """The Result in a dictionary that JSON has kept, or None if it is none."""
     try:
-        return Result(**said | {"verdict": Verdict(**said["verdict"])})
+        not_loaded = {file: Crash(**crash) for file, crash in said["not_loaded"].items()}
+        return Result(**said | {"verdict": Verdict(**said["verdict"]), "not_loaded": not_loaded})
     except (KeyError, TypeError):
         return None
 

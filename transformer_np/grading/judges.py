@@ -22,7 +22,7 @@ from ..homework.judging.unread import function_in, without_unread
 from ..homework.path import all_exercises, own_folder, use_exercises
 from ..homework.private import for_students
 from ..support.processes import THREADS
-from .copies import answers_from, answers_in, as_texts
+from .copies import answers_in, as_texts
 from .sandbox.bubblewrap import OPTIONS, packages
 from .sandbox.limits import limit
 from .sandbox.package import ROOT
@@ -58,8 +58,8 @@ class Judge:
         return Survey(**self._told("survey", files))
 
     def answers(self, sources, names):
-        """{name of an exercise: its Answer} in the code of files, {name: bytes}. Raises NotJudged."""
-        return answers_from(self._told("answers", sources, names))
+        """`as_texts` of the Answers in the code of files, {name: bytes}. Raises NotJudged."""
+        return self._told("answers", sources, names)
 
     def _told(self, *asked):
         try:

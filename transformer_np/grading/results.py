@@ -17,7 +17,7 @@ from .. import __version__
 from ..homework.answers import source_of
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
-from .copies import answers_from, as_texts
+from .copies import answers_from
 from .grade import result_from
 from .judges import Judge, NotJudged
 from .people import time_of
@@ -102,7 +102,7 @@ class Results:
             sources = source_of(files, known)
             results = results_of(known, tasks, tried, judge, notes, sources) if tasks else {}
             try:
-                texts = as_texts(judge.answers(sources, list(self.rubric.points)))
+                texts = judge.answers(sources, list(self.rubric.points))
             except NotJudged:
                 texts = None
         finally:

@@ -5,7 +5,6 @@ from functools import partial
 from itertools import chain, repeat
 
 from ..homework.answers import Survey, as_they_are
-from ..homework.judging.crash import Crash
 from ..homework.judging.judge import Verdict
 from ..homework.loading import Definition
 from ..homework.remarks import best, missing, remarks_on
@@ -30,14 +29,13 @@ def results_of(known, tasks, tried, judge, notes=(), sources=None):
 
     sources: {file: its code}, of those that were executed
     """
-    not_loaded = {file: (crash.kind, crash.text, crash.trace) for file, crash in tried.not_loaded.items()}
     results = {}
     for task in tasks:
         verdict, found = _verdict(task, known, tried, judge, sources or {})
         places = tuple((one.file, one.cell, one.line) for one in found)
         called, (lost, more) = tuple(tried.called.get(task.name, ())), _lost(task.name, tried)
         results[task.name] = Result(
-            verdict, places, known.elsewhere.get(task.name, ""), tuple(tried.layers), not_loaded, called, lost,
+            verdict, places, known.elsewhere.get(task.name, ""), tuple(tried.layers), tried.not_loaded, called, lost,
             (*notes, *more),
         )  # fmt: skip
     return results
@@ -45,10 +43,7 @@ def results_of(known, tasks, tried, judge, notes=(), sources=None):
 
 def grade_of(student, results, is_empty=False):
     """The Grade of a submission from the Results of all exercises. is_empty: whether none of its files could be read"""
-    crashes = {
-        file: Crash(kind, text, "", trace)
-        for result in results.values() for file, (kind, text, trace) in result.not_loaded.items()
-    }  # fmt: skip
+    crashes = {file: crash for result in results.values() for file, crash in result.not_loaded.items()}
     known = Survey(elsewhere={name: result.elsewhere for name, result in results.items() if result.elsewhere})
     definitions = {name: [Definition(*place) for place in result.found] for name, result in results.items()}
     remarks = ["no file could be read"] if is_empty else []

@@ -23,26 +23,13 @@ from .sandbox.session import Task
 SEEDS = (0, 1)
 
 
-def problems(exercise, seconds=10.0, ends_process=False):
+def problems(exercise, seconds=10.0, ends_process=False, steps=None):
     """The problems of an exercise, one sentence each. The first step with a problem is the last: others build on it.
 
-    ends_process: whether code in C that does not return ends this process
+    ends_process: whether code in C that does not return ends this process; steps: None for STEPS
     """
     limit = TimeLimit(seconds, ends_process)
-    steps = _about_fields, _about_cases, _about_inputs, _about_running, _about_reference
-    steps += _about_draws, _about_stub, _about_answer, _about_mistakes
-    return next((found for step in steps if (found := _found(step, exercise, limit))), [])
-
-
-def hindrances(exercise, seconds=10.0):
-    """The problems of an exercise with which nobody can be graded."""
-    limit = TimeLimit(seconds, ends_process=True)
-    return next((found for step in (_about_cases, _about_running) if (found := _found(step, exercise, limit))), [])
-
-
-def doubts(exercise, seconds=10.0):
-    """The problems of an exercise that make right answers wrong: its own answer is not right."""
-    return _found(_about_answer, exercise, TimeLimit(seconds, ends_process=True))
+    return next((found for step in steps or STEPS if (found := _found(step, exercise, limit))), [])
 
 
 def _found(step, exercise, limit):
@@ -104,21 +91,21 @@ def _about_cases(exercise, limit):
 
 def _about_inputs(exercise, limit):
     with limit("cases"):
-        drawn = [exercise.cases(np.random.default_rng(seed)) for seed in SEEDS]
+        drawn = [exercise.cases(np.random.default_rng(seed)) for seed in (*SEEDS, SEEDS[0])]
     cases = drawn[0]
     if cases[0].label:
         yield f"the first case is with {cases[0].label}: begin with the plain one, whose label is ''"
-    twice = sorted({case.label for case in cases[1:] if not case.label})
-    if twice:
+    if any(not case.label for case in cases[1:]):
         yield "only the first case may have the label '': say what is special about the others"
-    if _same(drawn[0], drawn[1]):
+    first, second, again = ([a for case in one for a in case.arguments if isinstance(a, np.ndarray)] for one in drawn)
+    if first and _same(first, second):
         yield "its inputs are the same every time: draw them from rng, so that no answer can know them"
+    elif not _same(first, again):
+        yield "its inputs are others for the same rng: draw them from it alone, or no grading could be repeated"
 
 
-def _same(first, second):
-    """Whether two draws have the same arrays; cases without any count as different."""
-    arrays = [[a for case in cases for a in case.arguments if isinstance(a, np.ndarray)] for cases in (first, second)]
-    return bool(arrays[0]) and len(arrays[0]) == len(arrays[1]) and all(map(np.array_equal, *arrays))
+def _same(arrays, others):
+    return len(arrays) == len(others) and all(map(np.array_equal, arrays, others))
 
 
 def _tried(exercise, limit):
@@ -246,8 +233,7 @@ def _about_answer(exercise, limit):
 
 
 def _about_mistakes(exercise, limit):
-    rewrites = exercise.problems()
-    if rewrites:
+    if rewrites := exercise.mistakes.problems():
         yield from rewrites
         return
     names = list(exercise.mistakes)
@@ -313,3 +299,11 @@ def _alike(first, second):
         crashes = [t.crash and (t.crash.kind, t.crash.text) for t in (tried, other)]
         return results is others and crashes[0] is not None and crashes[0] == crashes[1]
     return tried.changed == other.changed and all(map(close, results, others))
+
+
+HINDRANCES = _about_cases, _about_running  # with a problem in these, nobody can be graded
+DOUBTS = (_about_answer,)  # with one in this, right answers are wrong
+STEPS = (
+    _about_fields, _about_cases, _about_inputs, _about_running, _about_reference, _about_draws, _about_stub,
+    _about_answer, _about_mistakes,
+)  # fmt: skip

@@ -25,6 +25,19 @@ from .swap import refuse_inside_using
 
 TOO_LONG = "takes too long"
 
+_OUTDATED = (
+    "{file} has changed since it was loaded: this is the verdict on its old code. Restart the kernel and run the cells "
+    "again. With `%load_ext autoreload` and `%autoreload 2` before the import, changes count at once."
+)
+_ENDLESS = (
+    "The exercise's own code took longer than {seconds:g} s, not the answer. If the machine is not busy, report it to "
+    "the teacher: a call of the reference does not end."
+)
+_FAILS = (
+    "The exercise's own code fails, not the answer: {what}. Report it to the teacher, whom `transformer-np homework "
+    "verify` tells the line."
+)
+
 
 def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     """Check an answer to an exercise, print the verdict and return it.
@@ -48,7 +61,7 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     with exercises_of(limit=limit) as path:
         verdict = verdict_on(find(name), answer, seed, limit)
         if file := outdated_file(answer):
-            verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_about_outdated(file.name))}")
+            verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_OUTDATED.format(file=file.name))}")
         entries = note([verdict])
         if not quiet:
             print(verdict.message)
@@ -68,11 +81,11 @@ def verdict_on(exercise, answer, seed, limit):
             trials, attempts, running = Trials(exercise, seed), [], None
             expected = trials.expected  # before the answer runs: it may change something that the reference uses
     except Stopped as stopped:
-        return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
+        return _crashed(exercise, seed, _ENDLESS.format(seconds=stopped.seconds), TOO_LONG)
     except (Exception, SystemExit) as error:  # a teacher's cases
-        return _crashed(exercise, seed, _about_failure(crash_of(error).kind))
+        return _crashed(exercise, seed, _FAILS.format(what=crash_of(error).kind))
     if any(results is None and not case.raises for case, results in zip(trials.cases, expected, strict=True)):
-        return _crashed(exercise, seed, _about_failure("its reference gives no result"))
+        return _crashed(exercise, seed, _FAILS.format(what="its reference gives no result"))
     try:
         with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
@@ -115,27 +128,6 @@ def _pointed(trials, answer, found, limit):
 
 def _crashed(exercise, seed, text, misconception=None):
     return Verdict(exercise.name, "crashed", f"{exercise.name}: crashed. {text}", misconception, seed=seed)
-
-
-def _about_outdated(file):
-    return (
-        f"{file} has changed since it was loaded: this is the verdict on its old code. Restart the kernel and run the "
-        "cells again. With `%load_ext autoreload` and `%autoreload 2` before the import, changes count at once."
-    )
-
-
-def _about_exercise(stopped):
-    return (
-        f"The exercise's own code took longer than {stopped.seconds:g} s, not the answer. If the machine is not busy, "
-        "report it to the teacher: a call of the reference does not end."
-    )
-
-
-def _about_failure(what):
-    return (
-        f"The exercise's own code fails, not the answer: {what}. Report it to the teacher, whom "
-        "`transformer-np homework verify` tells the line."
-    )
 
 
 def _about_time(stopped, case):

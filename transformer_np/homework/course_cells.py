@@ -63,7 +63,7 @@ def needed_by_answers(nodes, known):
     nodes = by_name(nodes, touched)
     own = [name for name in nodes.keys() & all_exercises().keys()
            if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
-    return reached(nodes, own, read_by)
+    return reached(nodes, own, lambda node: read_by(ast.unparse(node)) - touched(node))
 
 
 def only_needed(code, tree, needed):

@@ -3,6 +3,7 @@
 import ast
 import io
 import re
+import symtable
 import tokenize
 import warnings
 
@@ -45,6 +46,13 @@ def stored(node):
     elif not isinstance(node, ast.Lambda):
         for child in ast.iter_child_nodes(node):
             yield from stored(child)
+
+
+def modules_of(node):
+    """The modules that a statement imports by their whole names."""
+    if isinstance(node, ast.ImportFrom):
+        return [] if node.level else [node.module]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
 def bindings(body, in_notebook=False, top=None):
@@ -112,15 +120,17 @@ def _is_not_written(node):
     return isinstance(error, ast.Name) and error.id == "NotImplementedError"
 
 
-def read_by(node):
-    """The names that a statement reads, of a function or class without its own variables."""
-    inside = list(ast.walk(node))
-    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    if not isinstance(node, DEFINES):
-        return read
-    own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    own |= {n.arg for n in inside if isinstance(n, ast.arg)}
-    return read - own - {n.name for n in inside if isinstance(n, DEFINES)}
+def read_by(code):
+    """The names of the module that some code reads: neither parameters nor variables of its functions."""
+    try:
+        left, found = [symtable.symtable(code, "<answers>", "exec")], set()
+    except SyntaxError:  # of `await` outside of a function, which a notebook allows
+        return names_in(parsed(code))
+    while left:
+        table = left.pop()
+        found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
+        left += table.get_children()
+    return found
 
 
 def touched(node):

@@ -156,10 +156,6 @@ class Exercise:
         """Whether these mistakes can be made together."""
         return self.mistakes.compatible(mistakes)
 
-    def problems(self):
-        """The problems of the mistakes, one sentence each: a rewrite that matches nothing, or several places."""
-        return self.mistakes.problems()
-
     def is_gradient(self, result):
         return self.name.endswith("_backward") if result.gradient is None else result.gradient
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
-from .definitions import stored
+from .definitions import modules_of, stored
 from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
@@ -153,11 +153,7 @@ def _run(piece, path, space, flags, names, in_notebook):
 
 def _is_absent(node):
     """Whether a statement imports from a package that does not exist."""
-    if isinstance(node, ast.ImportFrom):
-        modules = [] if node.level else [node.module]
-    else:
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-    packages = {module.partition(".")[0] for module in modules}
+    packages = {module.partition(".")[0] for module in modules_of(node)}
     return any(name not in sys.modules and find_spec(name) is None for name in packages)
 
 

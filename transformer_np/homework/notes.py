@@ -82,16 +82,7 @@ def read(notes):
     return [Entry(name, " ".join(text), tuple(code)) for name, code, text in entries]
 
 
-def amended(notes, instead="", without=()):
-    """Notes for a similar answer: the mistakes in `instead` replace those of the same name, and the names in `without`
-    are left out."""
-    entries, others = _by_name(notes), _by_name(instead)
-    if unknown := {*others, *without} - set(entries):
-        raise ValueError(f"there are no such mistakes to amend: {', '.join(sorted(unknown))}")
-    return "\n" + "".join(text for name, text in (entries | others).items() if name not in without)
-
-
-def _by_name(notes):
-    """{name: the lines of a mistake, including the first}"""
-    texts = [text.rstrip("\n") + "\n" for text in re.split(r"^(?=- )", notes, flags=re.MULTILINE)[1:]]
-    return {text[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"): text for text in texts}
+def parts_of(section):
+    """[(name, lines)] of the mistakes of a section, and [(heading, lines)] of those that it includes, "= heading"."""
+    parts = re.split(r"^(?=[-=] )", section, flags=re.MULTILINE)[1:]
+    return [(part[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"), part) for part in parts]

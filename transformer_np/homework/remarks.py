@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..support.intercept import is_of_package
-from .definitions import DEFINES, NO_PYTHON, by_name, reached, read_by
+from .definitions import DEFINES, NO_PYTHON, by_name, modules_of, reached, read_by
 from .path import all_exercises
 from .standins import is_stood_for
 
@@ -115,17 +115,17 @@ def _imported(code):
     """The packages that some code imports, but for those that it can do without."""
     nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    return dict.fromkeys(package for package, _ in _imports(node for node in nodes if id(node) not in tried))
+    names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
+    return dict.fromkeys(name.partition(".")[0] for name in names)
 
 
-def _imports(nodes):
-    """(package, the name that is bound) of every import among some nodes."""
+def _of_package(nodes):
+    """The names that the imports from this package bind, among some nodes."""
+    names = set()
     for node in nodes:
-        for alias in (
-            node.names if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0) else ()
-        ):
-            package = getattr(node, "module", alias.name).partition(".")[0]
-            yield package, alias.asname or alias.name.partition(".")[0]
+        for alias in node.names if any(_PACKAGE == name.partition(".")[0] for name in modules_of(node)) else ():
+            names.add(alias.asname or alias.name.partition(".")[0])
+    return names
 
 
 def of_library(sources):
@@ -135,7 +135,8 @@ def of_library(sources):
     for file, code in sources.items():
         nodes = by_name(_statements(code))
         for name in (name for name in all_exercises() if name in nodes):
-            needed = [node for one in reached(nodes, [name], read_by) for node in nodes[one]]
+            answer = reached(nodes, [name], lambda node: read_by(ast.unparse(node)))
+            needed = [node for one in answer for node in nodes[one]]
             if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
                 where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
                 what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
@@ -147,10 +148,7 @@ def _calls_of_package(statements):
     """The calls in some statements of what they import from this package."""
     definitions = [node for node in statements if isinstance(node, DEFINES)]
     inside = [node for one in definitions for node in ast.walk(one)]
-    around, within = (
-        {name for package, name in _imports(nodes) if package == _PACKAGE} for nodes in (statements, inside)
-    )
-    imported = around - {node.name for node in definitions} | within
+    imported = _of_package(statements) - {node.name for node in definitions} | _of_package(inside)
     for node in (node for one in statements for node in ast.walk(one)):
         root = node.func if isinstance(node, ast.Call) else None
         while isinstance(root, ast.Attribute):

@@ -30,7 +30,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from .notes import read
-from .source import Code, is_near, used_by
+from .source import Code, is_near, tokens, used_by
 
 
 class Exclusive(ValueError):
@@ -145,7 +145,7 @@ class Mistakes(Mapping):
     def _chosen(self, entry, rewrite, found):
         """The places that a rewrite selects among those found."""
         about = f"{self._about(entry.name)}: {rewrite.old!r}"
-        least = {"": 1, "every": 2}.get(rewrite.which) or int(rewrite.which[:-2])
+        least = 1 if rewrite.which in ("", "every") else int(rewrite.which[:-2])
         if len(found) < least:
             often = f"is in the answer {len(found)} times" if found else "is not in the answer"
             raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")
@@ -206,33 +206,27 @@ class Mistakes(Mapping):
 
 
 def _trimmed(text, begin, end, new):
-    """A rewrite of a piece of one line without what it leaves as it is at its ends, so that another mistake may rewrite
-    that; whole where a bracket would be parted from the other."""
+    """A rewrite of a piece of one line without the tokens at its ends that stay as they are, so that another mistake
+    may rewrite those; whole where a bracket would be parted from the other."""
     old = text[begin:end]
     if "\n" in old + new or not new:
         return begin, end, new
-    first = _common(old, new)
-    while first and (_joins(old, first) or _joins(new, first)):
-        first -= 1
-    last = _common(old[first:][::-1], new[first:][::-1])
-    while last and (_joins(old, len(old) - last) or _joins(new, len(new) - last)):
-        last -= 1
-    short, shown = old[first : len(old) - last], new[first : len(new) - last]
+    both = [list(tokens(code)) for code in (old, new)]
+    words = [[token for token, _, _ in found] for found in both]
+    first = _common(*words)
+    last = _common(*(found[first:][::-1] for found in words))
+    places = [(found[first - 1][2] if first else 0, found[-last][1] if last else None) for found in both]
+    short, shown = (code[slice(*place)] for code, place in zip((old, new), places, strict=True))
     if not (_is_balanced(short) and _is_balanced(shown)):
         return begin, end, new
-    return begin + first, end - last, shown
+    begin += places[0][0]
+    return begin, begin + len(short), shown
 
 
 def _common(some, other):
-    """How many characters two texts have in common at their beginning."""
+    """How many tokens two lists have in common at their beginning."""
     ends = min(len(some), len(other))
     return next((i for i in range(ends) if some[i] != other[i]), ends)
-
-
-def _joins(text, at):
-    """Whether a word or an operator goes on across a place."""
-    pair = text[at - 1 : at + 1]
-    return len(pair) == 2 and (pair.replace("_", "a").isalnum() or pair in ("**", "//", "==", "!=", "<=", ">=", "->"))
 
 
 def _is_balanced(text):

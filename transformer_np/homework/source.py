@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 )
 
 
-def _tokens(text):
+def tokens(text):
     """(token, begin, end) of some code, which may be a fragment. The token "\\n" ends a line, except in brackets."""
     depth = 0
     for match in _TOKEN.finditer(text):
@@ -29,12 +29,12 @@ def _tokens(text):
 
 def _comparable(text):
     """The tokens of some code, with `;` for the end of a line and nothing after a colon."""
-    tokens = []
-    for token, begin, end in _tokens(text):
-        if token == "\n" and (not tokens or tokens[-1][0] in ";:"):
+    found = []
+    for token, begin, end in tokens(text):
+        if token == "\n" and (not found or found[-1][0] in ";:"):
             continue
-        tokens.append((";" if token == "\n" else token, begin, end))
-    return tokens
+        found.append((";" if token == "\n" else token, begin, end))
+    return found
 
 
 class Code:
@@ -86,7 +86,7 @@ class Code:
         if line.strip():
             return " ".join(part.strip() for part in new.splitlines())
         if self.text[end : end + 1] in ("\n", "") and not re.match(r"(if|for|while|with|def)\b", new):
-            cuts = [(begin, end) for token, begin, end in _tokens(new) if token == ";"]
+            cuts = [(begin, end) for token, begin, end in tokens(new) if token == ";"]
             for first, last in reversed(cuts):
                 new = f"{new[:first]}\n{new[last:].lstrip()}"
         return indent(new, line).removeprefix(line)

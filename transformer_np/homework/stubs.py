@@ -104,10 +104,19 @@ _COMMANDS = (
     ("solution {first}", "show the library's code, once yours is right"),
     ("start homework.py --reset NAME", "start an answer over; the old one is kept"),
 )
-_LECTURE = " § is a section of the lecture notes (INF721, L17: Transformers)."
-_LETTERS = (
-    "B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary"
-)
+_HEAD = '''"""{title}: write the bodies so that each function does what it documents.
+
+{commands}
+
+Hand in this file, under this name, with your answers at its top level. Leave out the course's notebooks,
+old versions and environments. If several files answer an exercise, the first right answer counts.
+
+Functions may call each other. They leave their arguments as they are, but for those that say otherwise,
+and float64 stays float64.{lecture}
+The letters in the shapes:
+
+    B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary
+"""'''
 
 
 def _head(exercises):
@@ -115,26 +124,12 @@ def _head(exercises):
     first, own = exercises[0].name, own_exercises().keys()
     of_library = any(exercise.name not in own for exercise in exercises)
     title = "The Transformer to reimplement" if of_library else "The homework"
+    lecture = " § is a section of the lecture notes (INF721, L17: Transformers)." if of_library else ""
     commands = [(f"transformer-np homework {words.format(first=first)}", what) for words, what in _COMMANDS]
     commands = [one for one in commands if of_library or not one[0].endswith(" train")]
     width = max(len(words) for words, _ in commands)
-    notes = ["Functions may call each other. They leave their arguments as they are, but for those that say otherwise,"]
-    notes += [f"and float64 stays float64.{_LECTURE if of_library else ''}", "The letters in the shapes:"]
-    return "\n".join(
-        [
-            f'"""{title}: write the bodies so that each function does what it documents.',
-            "",
-            *(f"    {words:<{width}}    {what}" for words, what in commands),
-            "",
-            "Hand in this file, under this name, with your answers at its top level. Leave out the course's notebooks,",
-            "old versions and environments. If several files answer an exercise, the first right answer counts.",
-            "",
-            *notes,
-            "",
-            f"    {_LETTERS}",
-            '"""',
-        ]
-    )
+    shown = "\n".join(f"    {words:<{width}}    {what}" for words, what in commands)
+    return _HEAD.format(title=title, commands=shown, lecture=lecture)
 
 
 def _source(exercise):
@@ -195,4 +190,5 @@ def _sorted(names):
 
 def _free_names(stub):
     """The names that a stub reads but neither defines nor takes as arguments."""
-    return read_by(ast.parse(stub).body[0]) - set(dir(builtins))
+    names = {name for node in ast.parse(stub).body for name in stored(node)}
+    return read_by(stub) - names - set(dir(builtins))

@@ -8,10 +8,10 @@ import inspect
 from functools import lru_cache
 from zlib import crc32
 
-import numpy as np
 import pytest
 
 from transformer_np import functional, masks
+from transformer_np.grading.verify import STEPS, problems
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt
@@ -65,12 +65,10 @@ def test_every_exercise_has_its_place_in_a_chapter():
     assert len(set(places)) == len(places)
 
 
-@pytest.mark.release  # tests/homework/test_library.py compares the two the other way round
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long  # tests/homework/test_library.py compares the two the other way round
 @pytest.mark.parametrize("name", EXERCISES)
-def test_a_right_answer_of_other_code_passes(name, seed):
-    verdict = check(name, EXERCISES[name].variant(), seed=seed, quiet=True, time_limit=60)
-    assert verdict.passed, verdict.message
+def test_the_librarys_exercises_are_what_verify_asks_of_a_teachers(name):
+    assert problems(EXERCISES[name], seconds=60, steps=STEPS[:-1]) == []  # the mistakes are tried below
 
 
 @pytest.mark.parametrize(("name", "mistake"), list(mistakes()))
@@ -96,31 +94,11 @@ def test_a_check_of_its_own_says_the_same(name):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_an_exercise_says_what_it_is(name):
     exercise = EXERCISES[name]
-    assert exercise.difficulty in (1, 2, 3) and exercise.section
-    assert len(exercise.hints) == 3 and exercise.hints[0].endswith("?")
+    assert exercise.section and exercise.hints[0].endswith("?")
     assert all(text.endswith((".", "…", ".)")) and len(text) > 20 for text in exercise.mistakes.values())
     assert len(exercise.mistakes) >= 2
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_every_rewrite_finds_its_place(name):
-    assert EXERCISES[name].problems() == []
-
-
-class OneDraw(Trials):
-    DRAWS = 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", EXERCISES)
-def test_inputs_are_drawn_afresh(name):
-    first, second, again = (OneDraw(EXERCISES[name], seed) for seed in (0, 1, 0))
-    assert first.cases[0].label == ""
-    assert not _equal(first.expected[0], second.expected[0]) or not _equal(first.expected[-1], second.expected[-1])
-    assert all(map(_equal, first.expected, again.expected))
-
-
-def _equal(a, b):
-    if a is None or b is None:  # the call raises what its docstring promises
-        return a is b
-    return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in zip(a, b, strict=True))
+    assert EXERCISES[name].mistakes.problems() == []

@@ -8,12 +8,11 @@ each exercise that reads their names.
 import ast
 import builtins
 import re
-import symtable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from ..definitions import KEPT, NO_PYTHON, by_name, first_line, names_in, parsed, reached, stored, unread
+from ..definitions import KEPT, NO_PYTHON, by_name, first_line, parsed, reached, read_by, stored, unread
 from ..stubs import BODY, WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
@@ -47,15 +46,7 @@ class Block:
         """The names of the module that the lines read: neither parameters nor variables of their functions."""
         if self.tree is None:
             return set(_WORD.findall(self.text))
-        try:
-            left, found = [symtable.symtable(self.text, "<answers>", "exec")], set()
-        except SyntaxError:  # of `await` outside of a function, which a notebook allows
-            return names_in(self.tree)
-        while left:
-            table = left.pop()
-            found |= {s.get_name() for s in table.get_symbols() if s.is_global() or table.get_type() == "module"}
-            left += table.get_children()
-        return found - set(dir(builtins))
+        return read_by(self.text) - set(dir(builtins))
 
 
 def answers_in(text, defaults):

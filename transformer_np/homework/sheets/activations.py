@@ -7,19 +7,16 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
-from .draws import of_every_rank, of_forward
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def elementwise_cases(rng):
-    """The sizes and the x of the plain case, on both sides of 0, and the cases of every function of single numbers."""
-    sizes = draw_sizes(rng, "B H T D")
-    x = 1.5 * rng.normal(size=tuple(sizes.values()))
-    plain, *others = of_every_rank(x, (), sizes)
-    zeros = Case("some x exactly 0", (with_zeros(rng, x[:, 0]),), sizes=plain.sizes)
-    return plain.sizes, x[:, 0], [plain, *others, zeros]
+def elementwise_cases(rng, function):
+    """Calls of a function of single numbers, on both sides of 0, and the cases that all of them have."""
+    case = Calls(rng, function, draw_sizes(rng, "B H T D"), "B H T D", "H", x=lambda x: 1.5 * x)
+    return case, [case(""), *case.of_other_ranks(), case("some x exactly 0", x=lambda x: with_zeros(rng, x))]
 
 
 def with_zeros(rng, x):
@@ -34,8 +31,8 @@ def sigmoid(x):
 
 
 def relu_cases(rng):
-    sizes, x, cases = elementwise_cases(rng)
-    return [*cases, Case("large x", (20 * x,), sizes=sizes)]
+    case, cases = elementwise_cases(rng, F.relu)
+    return [*cases, case("large x", x=lambda x: 30 * x)]
 
 
 def relu(x):
@@ -53,8 +50,8 @@ def relu_backward(dy, x):
 
 
 def tanh_cases(rng):
-    sizes, x, cases = elementwise_cases(rng)
-    return [*cases, Case("larger x", (4 * x,), sizes=sizes), extended(Case("x of ±1,000", (1000 * x,), sizes=sizes))]
+    case, cases = elementwise_cases(rng, F.tanh)
+    return [*cases, case("larger x", x=lambda x: 6 * x), extended(case("x of ±1,000", x=lambda x: 1500 * x))]
 
 
 def tanh(x):
@@ -74,13 +71,13 @@ def tanh_backward(dy, y):
 
 
 def gelu_cases(rng):
-    sizes, x, cases = elementwise_cases(rng)
+    case, cases = elementwise_cases(rng, F.gelu)
     return [
         *cases,
-        extended(Case('approximate="none"', (x,), {"approximate": "none"}, sizes)),
-        Case('approximate="tanh" given', (x,), {"approximate": "tanh"}, sizes),
-        extended(Case('approximate="none" plus x of shape (D,)', (x[0, 0],), {"approximate": "none"}, sizes)),
-        Case("x from −2.5 to −1.5", (rng.uniform(-2.5, -1.5, x.shape),), sizes=sizes),
+        extended(case('approximate="none"', approximate="none")),
+        case('approximate="tanh" given', approximate="tanh"),
+        extended(case('approximate="none" plus x of shape (D,)', without="B H T", approximate="none")),
+        case("x from −2.5 to −1.5", x=lambda x: rng.uniform(-2.5, -1.5, x.shape)),
     ]
 
 
@@ -98,13 +95,6 @@ def gate(x, approximate):
     return g, slope
 
 
-# the mistakes in `gate` that show in the forward too
-GATE_MISTAKES = SHEET["gate mistakes"] + "".join(
-    SHEET["cut off or miscopied"].format(number=number)
-    for number in (0.04, 0.044, 0.0447, 0.045, 0.047715, 0.04715, 0.044175)
-)
-
-
 def gelu(x, approximate="tanh"):
     g, _ = gate(x, approximate)
     return x / 2 * (1 + g)
@@ -116,13 +106,16 @@ def gelu_backward(dy, x, approximate="tanh"):
 
 
 def silu_cases(rng):
-    sizes, x, cases = elementwise_cases(rng)
-    large = x.copy()  # in part: at ±1000 alone, many a wrong slope is right
-    large[..., ::2] = 1000 * np.sign(x[..., ::2])
+    case, cases = elementwise_cases(rng, F.silu)
+
+    def in_part(x):  # at ±1000 alone, many a wrong slope is right
+        x[..., ::2] = 1000 * np.sign(x[..., ::2])
+        return x
+
     return [
         *cases,
-        Case("x from −4 to −1", (rng.uniform(-4, -1, x.shape),), sizes=sizes),
-        extended(Case("some x of ±1000", (large,), sizes=sizes)),
+        case("x from −4 to −1", x=lambda x: rng.uniform(-4, -1, x.shape)),
+        extended(case("some x of ±1000", x=in_part)),
     ]
 
 
@@ -141,8 +134,8 @@ EXERCISES = [
     SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases),
     SHEET.exercise(F.tanh, tanh, tanh_cases),
     SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases),
-    SHEET.exercise(F.gelu, gelu, gelu_cases, also=GATE_MISTAKES),
-    SHEET.exercise(F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases), also=GATE_MISTAKES),
+    SHEET.exercise(F.gelu, gelu, gelu_cases),
+    SHEET.exercise(F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases)),
     SHEET.exercise(F.silu, silu, silu_cases),
     SHEET.exercise(F.silu_backward, silu_backward, of_forward(F.silu, silu_cases)),
 ]

@@ -2,12 +2,15 @@
 
 import numpy as np
 
-from ..exercise import Case, draw_sizes
+from ...support.shapes import shapes
+from ..exercise import draw_sizes
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
+@shapes(written="N D", gamma="D", e="D")
 def split_logit(written, gamma, e, eps=1e-6):
     """Split a logit among the parts that wrote the last state of a model with RMSNorm (Elhage et al. 2021).
 
@@ -25,18 +28,13 @@ def split_logit(written, gamma, e, eps=1e-6):
 
 def split_cases(rng):
     sizes = draw_sizes(rng, "N D", least=3)
-    N, D = sizes.values()
-
-    def case(label, N=N, scale=1.0, **options):
-        written, gamma, e = scale * rng.normal(size=(N, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=D)
-        return Case(label, (written, gamma, e), options, {"N": N, "D": D})
-
+    case = Calls(rng, split_logit, sizes, gamma=lambda gamma: rng.uniform(0.5, 2, size=gamma.shape))
     return [
         case(""),
         case("eps=0.5", eps=0.5),
-        case("one part", 1),
-        case("as many parts as features", D),
-        case("what is written near 0", scale=1e-3),
+        case("one part", {"N": 1}),
+        case("as many parts as features", {"N": sizes["D"]}),
+        case("what is written near 0", written=lambda written: 1e-3 * written),
     ]
 
 
@@ -47,6 +45,7 @@ def answered_split(written, gamma, e, eps=1e-6):
     return (normed * gamma) @ e
 
 
+@shapes(dz="T D", z="T D", z_new="T D")
 def head_attribution(dz, z, num_heads, z_new=None):
     """Estimate from one backward pass what switching off each head of a layer does to a score, or patching it (Nanda
     2023; Syed et al. 2023).
@@ -63,14 +62,14 @@ def head_attribution(dz, z, num_heads, z_new=None):
 
 def head_cases(rng):
     sizes = draw_sizes(rng, "T H K", least=2)
-    T, H, K = sizes.values()
-
-    def case(label, T=T, H=H, patched=False):
-        dz, z, z_new = rng.normal(size=(3, T, H * K))
-        options = {"z_new": z_new} if patched else {}
-        return Case(label, (dz, z, H), options, {"T": T, "H": H, "K": K, "D": H * K})
-
-    return [case(""), case("z_new", patched=True), case("one token", T=1), case("one head", H=1)]
+    H, K = sizes["H"], sizes["K"]
+    case = Calls(rng, head_attribution, sizes | {"D": H * K}, z_new=None, num_heads=H)
+    return [
+        case(""),
+        case("z_new", z_new=np.copy),
+        case("one token", {"T": 1}),
+        case("one head", {"H": 1, "D": K}, num_heads=1),
+    ]
 
 
 def answered_heads(dz, z, num_heads, z_new=None):

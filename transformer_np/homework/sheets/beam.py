@@ -157,9 +157,8 @@ WITH_MARGINS = Mistakes(beam_search, SHEET["with margins"])
 
 
 BEAM_SEARCH = SHEET.exercise(
-    decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "B hypothesis number"},
+    decoding.beam_search, beam_search, beam_cases, {"ids": "B T", "hypotheses": "..."},
     drive=drive_beam, view=ids_and_hypotheses,
-    also=SHEET["greedy: start and end"].replace("every log_probs", "log_probs"),
 )  # fmt: skip
 
 

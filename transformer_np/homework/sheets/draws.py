@@ -6,7 +6,7 @@ from inspect import signature
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
+from ..exercise import NOTHING, Case, draw_sizes
 from .sheet import results_of
 
 
@@ -15,21 +15,46 @@ def only(sizes, letters):
     return {letter: sizes[letter] for letter in letters.split()}
 
 
-def of_every_rank(x, others, sizes, **options):
-    """The cases of a function of the rows of x, (B, H, T, D), with the same other arguments; the first is the plain
-    one, (B, T, D). sizes: those of x, then others."""
-    *lead, D = list(sizes)[:4]
+class Calls:
+    """Makes the cases of a function, each with random arrays of its own in the shapes that the function declares
+    (`support.shapes`).
 
-    def case(label, x, *without):
-        here = {letter: size for letter, size in sizes.items() if letter not in without}
-        return Case(label, (x, *others), options, here)
+    sizes: {letter: its size, or another letter that it has the size of}
+    leading: the axes that "..." stands for; without: those of them that are left out
+    usual: arguments by name, which every case has; a function is called with the random array
+    """
 
-    return [
-        case("", x[:, 0], "H"),
-        case(f"x of shape (T, {D})", x[0, 0], "B", "H"),
-        case("x of four axes", x),
-        case(f"x of shape ({D},)", x[0, 0, 0], *lead),
-    ]
+    def __init__(self, rng, function, sizes, leading="B H T", without="", **usual):
+        self.rng, self.function, self.sizes = rng, function, sizes
+        self.leading, self.without, self.usual = leading, without, usual
+
+    def __call__(self, label, sizes=NOTHING, without=None, **given):
+        """A Case that differs from the plain one in some sizes, in the axes that are left out or in the arguments that
+        are given; None for one that is not passed."""
+        sizes, known = {**self.sizes, **sizes}, self.usual | given
+        left_out = (self.without if without is None else without).split()
+        for name, axes in self.function.shapes.items():
+            letters = " ".join(axes).replace("...", self.leading).split()
+            shape = [sizes[letter] for letter in letters if letter not in left_out]
+            array = self.rng.normal(size=[sizes.get(size, size) for size in shape])
+            value = known.setdefault(name, array)
+            known[name] = value(array) if callable(value) else value
+        arguments, options = [], {}
+        for name, parameter in signature(self.function).parameters.items():
+            if parameter.default is parameter.empty or (name in self.function.shapes and known[name] is not None):
+                arguments.append(known[name])
+            elif known.get(name) is not None:
+                options[name] = known[name]
+        named = {letter: size for letter, size in sizes.items() if letter not in left_out and size not in sizes}
+        return Case(label, tuple(arguments), options, named)
+
+    def of_other_ranks(self):
+        """The same with a matrix, with four axes and with a single row."""
+        axes = next(iter(self.function.shapes.values()))
+        *leading, last = " ".join(axes).replace("...", self.leading).split()
+        yield self(f"x of shape (T, {last})", without="B H")
+        yield self("x of four axes", without="")
+        yield self(f"x of shape ({last},)", without=" ".join(leading))
 
 
 def sizes_without_squares(rng, letters):
@@ -41,18 +66,19 @@ def sizes_without_squares(rng, letters):
 
 
 def far_apart(rng, q, k, signs=(-1, 1)):
-    """q and k of the same shapes whose scores are some ±10,000 and so far apart in each row that rounding, in float32
-    too, does not decide between them; the largest is another one in each row."""
+    """{"q": …, "k": …} of the same shapes, whose scores are some ±10,000 and so far apart in each row that rounding, in
+    float32 too, does not decide between them; the largest is another one in each row."""
     across = rng.choice(signs, size=(*q.shape[:-1], 1)) * rng.uniform(0.5, 1.5, size=(*q.shape[:-1], 1))
     ranks = rng.permutation(np.arange(k.shape[-2])) - (k.shape[-2] // 2 if len(signs) > 1 else -1)
-    return across * (100 + rng.random(q.shape)), ranks[:, None] * (100 + rng.random(k.shape))
+    return {"q": across * (100 + rng.random(q.shape)), "k": ranks[:, None] * (100 + rng.random(k.shape))}
 
 
-def of_forward(forward, cases, without=()):
+def of_forward(forward, cases, without=(), **usual):
     """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
     what else it takes has the name of an argument or a result of the forward.
 
     without: parts of the labels of cases that have no gradient, or the same as another case
+    usual: options of the forward where a case has no others
     """
     parameters = signature(getattr(F, f"{forward.__name__}_backward")).parameters
     needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
@@ -62,7 +88,7 @@ def of_forward(forward, cases, without=()):
         for case in (plain, *others):
             if case.raises or any(part in case.label for part in without):
                 continue
-            results = forward(*case.arguments, **case.options)
+            results = forward(*case.arguments, **usual | case.options)
             results = results if isinstance(results, tuple) else (results,)
             known = dict(zip(results_of(forward), results, strict=True))
             known |= signature(forward).bind(*case.arguments, **case.options).arguments

@@ -4,8 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from ..notes import amended
-from .draws import only
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -24,16 +23,15 @@ def draw_ids(rng, B, T, V):
 
 def embedding_cases(rng):
     sizes = draw_sizes(rng, "B T V D", least=4)
-    B, T, V, D = sizes.values()
-    table = rng.normal(size=(V, D))
+    B, T, V, _ = sizes.values()
     ids = draw_ids(rng, B, T, V)
-    square = rng.normal(size=(V, V))
+    case = Calls(rng, F.embedding, sizes, ids=ids)
     return [
-        Case("", (ids, table), sizes=sizes),
-        Case("the last id not in use", (np.minimum(ids, V - 2), table), sizes=sizes),
-        Case("as many dimensions as embeddings", (ids, square), sizes=sizes | {"D": V}),
-        Case("ids of shape (T,)", (ids[0], table), sizes=only(sizes, "T V D")),
-        Case("ids of three axes", (rng.integers(V, size=(2, B, T)), table), sizes=sizes),
+        case(""),
+        case("the last id not in use", ids=np.minimum(ids, V - 2)),
+        case("as many dimensions as embeddings", {"D": V}),
+        case("ids of shape (T,)", without="B", ids=ids[0]),
+        case("ids of three axes", ids=rng.integers(V, size=(2, B, T))),
     ]
 
 
@@ -46,15 +44,14 @@ def embedding_backward_cases(rng):
     sizes = draw_sizes(rng, "B T V D", least=4)
     B, T, V, D = sizes.values()
     ids = draw_ids(rng, B, T, V)
-    dy = rng.normal(size=(B, T, D))
-    some = np.clip(ids, 2, V - 2)  # without 0, 1 and V − 1
-    deep = rng.integers(V, size=(2, B, T))
+    case = Calls(rng, F.embedding_backward, sizes, "B T", ids=ids, num_embeddings=V)
+    some, deep = np.clip(ids, 2, V - 2), rng.integers(V, size=(2, B, T))  # some: without 0, 1 and V − 1
     return [
-        Case("", (dy, ids, V), sizes=sizes),
-        Case("ids that never occur", (dy, some, V + 1), sizes=sizes | {"V": V + 1}),
-        Case("as many ids as embeddings", (dy, ids, B * T), sizes=sizes | {"V": B * T}),
-        Case("ids of shape (T,)", (dy[0], ids[0], V), sizes=only(sizes, "T V D")),
-        Case("ids of three axes", (rng.normal(size=(2, B, T, D)), deep, V), sizes=sizes),
+        case(""),
+        case("ids that never occur", {"V": V + 1}, ids=some, num_embeddings=V + 1),
+        case("as many ids as embeddings", {"V": B * T}, num_embeddings=B * T),
+        case("ids of shape (T,)", without="B", ids=ids[0]),
+        case("ids of three axes", dy=rng.normal(size=(2, B, T, D)), ids=deep),
     ]
 
 
@@ -143,19 +140,19 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
 
 def rotary_cases(rng):
     sizes = draw_sizes(rng, "B H T P", least=3)
-    B, H, T, P = sizes.values()
-    sizes = {"B": B, "H": H, "T": T, "K": 2 * P}
-    x, places = rng.normal(size=(B, H, T, 2 * P)), np.arange(T)
+    sizes["K"] = 2 * sizes.pop("P")
+    places = np.arange(sizes["T"])
+    case = Calls(rng, F.rotary, sizes, leading="B H", positions=places)
     return [
-        Case("", (x, places), sizes=sizes),
-        Case("positions from 7 on", (x, places + 7), sizes=sizes),
-        Case("positions in any order", (x, rng.permutation(5 * T)[:T]), sizes=sizes),
-        Case("theta=500", (x, places), {"theta": 500.0}, sizes),
-        Case("x of shape (T, K)", (x[0, 0], places), sizes=only(sizes, "T K")),
-        extended(Case("adjacent=True", (x, places), {"adjacent": True}, sizes)),
-        extended(Case("one position for all rows", (x, np.array(5)), sizes=sizes)),
-        extended(Case("linear scaling", (x, places), {"scaling": _LINEAR}, sizes)),
-        extended(Case("the scaling of Llama 3", (x, places), {"scaling": llama3(125)}, sizes)),
+        case(""),
+        case("positions from 7 on", positions=places + 7),
+        case("positions in any order", positions=rng.permutation(5 * len(places))[places]),
+        case("theta=500", theta=500.0),
+        case("x of shape (T, K)", without="B H"),
+        extended(case("adjacent=True", adjacent=True)),
+        extended(case("one position for all rows", positions=np.array(5))),
+        extended(case("linear scaling", scaling=_LINEAR)),
+        extended(case("the scaling of Llama 3", scaling=llama3(125))),
     ]
 
 
@@ -185,8 +182,5 @@ EXERCISES = [
     ),
     SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
     SHEET.exercise(F.rotary, rotary, rotary_cases),
-    SHEET.exercise(
-        F.rotary_backward, rotary_backward, rotary_cases,
-        also=amended(SHEET["rotary mistakes"], SHEET["rotary_backward instead"], without=["positions added"]),
-    ),
+    SHEET.exercise(F.rotary_backward, rotary_backward, rotary_cases),
 ]  # fmt: skip

@@ -1,13 +1,11 @@
 """The feed-forward network, without and with a gate, and the backward of both."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes, extended
+from ..exercise import draw_sizes, extended
 from .activations import gelu, gelu_backward, sigmoid, silu, silu_backward  # noqa: F401 - sigmoid for the mistakes
-from .draws import of_every_rank, of_forward
+from .draws import Calls, of_forward
 from .linear import gradients
 from .sheet import Sheet
 
@@ -15,15 +13,9 @@ SHEET = Sheet(__file__)
 
 
 def feed_forward_cases(rng):
-    sizes = draw_sizes(rng, "B H T D F")
-    B, H, T, D, F_ = sizes.values()
-    x = rng.normal(size=(B, H, T, D))
-
-    def parameters(F):
-        return rng.normal(size=(D, F)), rng.normal(size=F), rng.normal(size=(F, D)), rng.normal(size=D)
-
-    cases = of_every_rank(x, parameters(F_), sizes)
-    return [*cases, Case("d_ff = d_model", (x[:, 0], *parameters(D)), sizes=cases[0].sizes | {"F": D})]
+    sizes = draw_sizes(rng, "B H T D F") | {"D_out": "D"}
+    case = Calls(rng, F.feed_forward, sizes, without="H")
+    return [case(""), *case.of_other_ranks(), case("d_ff = d_model", {"F": sizes["D"]})]
 
 
 def feed_forward(x, w1, b1, w2, b2):
@@ -46,21 +38,16 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
 
 
 def gated_cases(rng):
-    sizes = draw_sizes(rng, "B H T D F")
-    B, H, T, D, F_ = sizes.values()
-    x = rng.normal(size=(B, H, T, D))
-
-    def matrices(F):
-        """So that the gates are about 1.5, where the two forms of GELU differ most, and the values about 1."""
-        w_gate, w1 = rng.normal(size=(2, D, F)) / D**0.5
-        return 1.5 * w_gate, w1, rng.normal(size=(F, D))
-
-    plain, *others = of_every_rank(x, matrices(F_), sizes)
+    sizes = draw_sizes(rng, "B H T D F") | {"D_out": "D"}
+    # so that the gates are about 1.5, where the two forms of GELU differ most, and the values about 1
+    scale = sizes["D"] ** -0.5
+    usual = {"w_gate": lambda w: 1.5 * scale * w, "w1": lambda w: scale * w}
+    case = Calls(rng, F.gated_feed_forward, sizes, without="H", **usual)
     return [
-        plain,
-        *others,
-        Case("d_ff = d_model", (x[:, 0], *matrices(D)), sizes=plain.sizes | {"F": D}),
-        extended(replace(plain, label='activation="silu"', options={"activation": "silu"})),
+        case(""),
+        *case.of_other_ranks(),
+        case("d_ff = d_model", {"F": sizes["D"]}),
+        extended(case('activation="silu"', activation="silu")),
     ]
 
 

@@ -1,9 +1,11 @@
 """Greedy decoding."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import decoding
-from ..exercise import Case, extended
+from ..exercise import Case
 from .blocks import takes
 from .scripted import MARGIN, as_array, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
 from .sheet import Sheet
@@ -44,13 +46,12 @@ def greedy_cases(rng):
         sizes = {"B": len(src), "S": src.shape[1], "V": model.config.tgt_vocab_size}
         cases.append(Case(label, (model, src, max_len), sizes=sizes))
     plain = cases[0]
+    model, *others = plain.arguments
     return [
         *cases,
-        Case("use_cache=False", plain.arguments, {"use_cache": False}, plain.sizes),
-        extended(
-            Case("a model in training mode", (in_training(plain.arguments[0]), *plain.arguments[1:]), {}, plain.sizes)
-        ),
-        extended(Case("return_log_probs=True", plain.arguments, {"return_log_probs": True}, plain.sizes)),
+        replace(plain, label="use_cache=False", options={"use_cache": False}),
+        replace(plain, label="a model in training mode", arguments=(in_training(model), *others), extended=True),
+        replace(plain, label="return_log_probs=True", options={"return_log_probs": True}, extended=True),
     ]
 
 

@@ -1,31 +1,24 @@
 """The linear map, the low-rank term that LoRA adds to it, and their backward."""
 
-from dataclasses import replace
-
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
-from .draws import of_every_rank, of_forward
+from ..exercise import draw_sizes
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
 def linear_cases(rng):
-    sizes = draw_sizes(rng, "B H T D_in D_out")
-    B, H, T, D_in, D_out = sizes.values()
-    x, w, b = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(D_in, D_out)), rng.normal(size=D_out)
-    square = rng.normal(size=(D_in, D_in)), rng.normal(size=D_in)
-    words = rng.normal(size=(B, D_in, D_in))
-    plain, *others = of_every_rank(x, (w, b), sizes)
-    same = plain.sizes | {"D_out": D_in}
+    case = Calls(rng, F.linear, draw_sizes(rng, "B H T D_in D_out"), without="H")
+    D_in = case.sizes["D_in"]
     return [
-        plain,
-        Case("no bias", (x[:, 0], w), sizes=plain.sizes),
-        *others,
-        Case("as many outputs as inputs", (x[:, 0], *square), sizes=same),
-        Case("as many words as inputs and outputs", (words, *square), sizes=same | {"T": D_in}),
+        case(""),
+        case("no bias", b=None),
+        *case.of_other_ranks(),
+        case("as many outputs as inputs", {"D_out": D_in}),
+        case("as many words as inputs and outputs", {"T": D_in, "D_out": D_in}),
     ]
 
 
@@ -55,21 +48,14 @@ def linear_backward(dy, x, w):
 
 
 def lora_cases(rng):
-    sizes = draw_sizes(rng, "B H T D_in D_out R", least=2)
-    B, H, T, D_in, D_out, R = sizes.values()
-    x = rng.normal(size=(B, H, T, D_in))
-    options = {"scale": float(rng.uniform(0.3, 0.7))}
-
-    def matrices(R=R, D_out=D_out):
-        return rng.normal(size=(D_in, R)), rng.normal(size=(R, D_out))
-
-    plain, *others = of_every_rank(x, matrices(), sizes, **options)
+    sizes = draw_sizes(rng, "B H T D_in D_out R")
+    case = Calls(rng, F.lora, sizes, without="H", scale=float(rng.uniform(0.3, 0.7)))
     return [
-        plain,
-        replace(plain, label="the default scale", options={}),
-        *others,
-        Case("R = 1", (x[:, 0], *matrices(R=1)), options, plain.sizes | {"R": 1}),
-        Case("as many outputs as inputs", (x[:, 0], *matrices(D_out=D_in)), options, plain.sizes | {"D_out": D_in}),
+        case(""),
+        case("the default scale", scale=None),
+        *case.of_other_ranks(),
+        case("R = 1", {"R": 1}),
+        case("as many outputs as inputs", {"D_out": sizes["D_in"]}),
     ]
 
 

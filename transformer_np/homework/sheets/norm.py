@@ -3,49 +3,46 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
-from .draws import of_every_rank
+from ..exercise import draw_sizes
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
+EPS_OF_FORWARD = 0.01  # of a backward pass: so large that no row's scale is far above the others
 
-def random_rows(rng, shape, least, most):
+
+def random_rows(rng, z, least, most):
     """Random rows, each with a mean and a standard deviation of its own, the latter between `least` and `most`."""
-    z = rng.normal(size=shape)
     z = (z - z.mean(axis=-1, keepdims=True)) / z.std(axis=-1, keepdims=True)
-    rows = (*shape[:-1], 1)
+    rows = (*z.shape[:-1], 1)
     return z * rng.uniform(least, most, size=rows) + rng.normal(size=rows)
 
 
-def norm_cases(rng, vectors, level, about_level):
-    """The cases of a norm with so many vectors: γ and β, or γ alone. level: the number in the row of equal numbers."""
-    sizes = draw_sizes(rng, "B H T D", least=3)  # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
-    every = random_rows(rng, tuple(sizes.values()), 1.5, 3)  # so large that the default ε does not show
-    vectors = rng.normal(size=(vectors, sizes["D"]))
-    plain, *others = of_every_rank(every, vectors, sizes)
-    x, equal = every[:, 0], every[:, 0].copy()
-    equal[-1, 0] = level
+def norm_cases(rng, forward, level, about_level):
+    """The cases of a norm. level: the number in the row of equal numbers"""
+
+    def rows(x):
+        return random_rows(rng, x, 1.5, 3)  # so large that the default ε does not show
+
+    def with_equal(x):
+        x = rows(x)
+        x[-1, 0] = level
+        return x
+
+    # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
+    case = Calls(rng, forward, draw_sizes(rng, "B H T D", least=3), without="H", x=rows)
     return [
-        plain,
-        Case("eps=0.3", (0.3 * x, *vectors), {"eps": 0.3}, plain.sizes),
-        Case("numbers so small that ε counts", (0.0015 * x, *vectors), sizes=plain.sizes),
-        Case(about_level, (equal, *vectors), sizes=plain.sizes),
-        *others,
+        case(""),
+        case("eps=0.3", x=lambda x: 0.3 * rows(x), eps=0.3),
+        case("numbers so small that ε counts", x=lambda x: 0.0015 * rows(x)),
+        case(about_level, x=with_equal),
+        *case.of_other_ranks(),
     ]
 
 
-def norm_backward_cases(rng, forward, cases):
-    """Those of the forward, with an ε so large that no row's scale is far above the others."""
-    for case in cases(rng):
-        x, gamma, *_ = case.arguments
-        _, x_hat, scale = forward(*case.arguments, eps=case.options.get("eps", 0.01))
-        label = case.label.replace("eps=0.3", "a forward with eps=0.3")
-        yield Case(label, (rng.normal(size=x.shape), x_hat, scale, gamma), sizes=case.sizes)
-
-
 def layer_norm_cases(rng):
-    return norm_cases(rng, 2, 0.25, "a row of equal numbers")
+    return norm_cases(rng, F.layer_norm, 0.25, "a row of equal numbers")
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -59,12 +56,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     return y, x_hat, inv_std
 
 
-def of_other_defaults(eps, small):
-    """The mistakes of another default ε."""
-    others = [other for other in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12) if other != float(eps)]
-    return "".join(SHEET["another default ε"].format(eps=eps, other=other, small=small) for other in others)
-
-
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     rows = tuple(range(dy.ndim - 1))
     dgamma = (dy * x_hat).sum(axis=rows)
@@ -76,13 +67,8 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-def of_vector(name, summand, formula, letter):
-    """The mistakes that the gradients of γ and β share."""
-    return SHEET["of a vector"].format(name=name, summand=summand, formula=formula, letter=letter)
-
-
 def rms_norm_cases(rng):
-    return norm_cases(rng, 1, 0, "a row of zeros")
+    return norm_cases(rng, F.rms_norm, 0, "a row of zeros")
 
 
 def rms_norm(x, gamma, eps=1e-6):
@@ -104,21 +90,10 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 
 
 EXERCISES = [
+    SHEET.exercise(F.layer_norm, layer_norm, layer_norm_cases),
     SHEET.exercise(
-        F.layer_norm, layer_norm, layer_norm_cases,
-        also=of_other_defaults("1e-5", "a variance"),
+        F.layer_norm_backward, layer_norm_backward, of_forward(F.layer_norm, layer_norm_cases, eps=EPS_OF_FORWARD)
     ),
-    SHEET.exercise(
-        F.layer_norm_backward, layer_norm_backward,
-        lambda rng: norm_backward_cases(rng, F.layer_norm, layer_norm_cases),
-        also=of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ") + of_vector("dbeta", "dy", "dy", "β"),
-    ),
-    SHEET.exercise(
-        F.rms_norm, rms_norm, rms_norm_cases,
-        also=of_other_defaults("1e-6", "the mean square"),
-    ),
-    SHEET.exercise(
-        F.rms_norm_backward, rms_norm_backward, lambda rng: norm_backward_cases(rng, F.rms_norm, rms_norm_cases),
-        also=SHEET["axes of the means"].replace("every ", "") + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ"),
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.rms_norm, rms_norm, rms_norm_cases),
+    SHEET.exercise(F.rms_norm_backward, rms_norm_backward, of_forward(F.rms_norm, rms_norm_cases, eps=EPS_OF_FORWARD)),
+]

@@ -352,7 +352,7 @@ EXERCISES = [
     ),
     SHEET.exercise(
         optim.Optimizer, Optimizer, resume_cases,
-        {"the saved state": "...", "the parameters after the next steps": "step number"},
+        {"the saved state": "...", "the parameters after the next steps": "..."},
         drive=drive_resume, view=view_resume, parts=("state_dict", "load_state_dict"),
     ),
 ]  # fmt: skip

@@ -1,14 +1,13 @@
 """Relative positions: the bias of distances, and the attention of Transformer-XL, with their backward."""
 
-import re
+from dataclasses import replace
 
 import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from ..notes import amended
 from .attention import masked
-from .draws import far_apart, of_forward, only, sizes_without_squares
+from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -61,33 +60,28 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
     return buckets
 
 
-def bias_sizes(rng):
-    """What is special about each case of both, its sizes and its buckets."""
-    sizes = draw_sizes(rng, "T S R H", least=3)
-    T, S, R, _ = sizes.values()
+def bias_cases(rng):
+    calls = Calls(rng, F.relative_position_bias, draw_sizes(rng, "T S R H", least=3))
+    T, S, R, _ = calls.sizes.values()
 
     def case(label, unused=0, **changed):
-        new = sizes | changed
+        new = calls.sizes | changed
         buckets = rng.integers(new["R"] - unused, size=(new["T"], new["S"]))
         buckets[0, :2] = buckets[1, 0] = 0  # a bucket that occurs again, in a row and in a column
         buckets[-1, -1] = new["R"] - 1 - unused
-        return label, new, buckets
+        return calls(label, changed, buckets=buckets)
 
-    yield case("")
-    yield case("buckets that never occur", unused=1)
-    yield case("as many keys as queries", S=T)
-    yield case("as many heads as buckets", H=R)
-    yield case("as many heads as queries", H=T)
-    yield case("as many heads as queries and keys", S=T, H=T)
     distances = F.relative_position_buckets(T, T + S, 16, 20)
-    yield "the buckets of distances", sizes | {"S": T + S, "R": 16}, distances
-    yield "one query", sizes | {"T": 1}, F.relative_position_buckets(1, S, R + R % 2, 20, bidirectional=False) % R
-
-
-def bias_cases(rng):
+    of_one = F.relative_position_buckets(1, S, R + R % 2, 20, bidirectional=False) % R
     return [
-        Case(label, (rng.normal(size=(sizes["R"], sizes["H"])), buckets), sizes=sizes)
-        for label, sizes, buckets in bias_sizes(rng)
+        case(""),
+        case("buckets that never occur", unused=1),
+        case("as many keys as queries", S=T),
+        case("as many heads as buckets", H=R),
+        case("as many heads as queries", H=T),
+        case("as many heads as queries and keys", S=T, H=T),
+        calls("the buckets of distances", {"S": T + S, "R": 16}, buckets=distances),
+        calls("one query", {"T": 1}, buckets=of_one),
     ]
 
 
@@ -98,9 +92,10 @@ def relative_position_bias(table, buckets):
 
 
 def bias_backward_cases(rng):
-    for label, sizes, buckets in bias_sizes(rng):
+    for forward in bias_cases(rng):
+        (_, buckets), sizes = forward.arguments, forward.sizes
         dbias = rng.normal(size=(sizes["H"], *buckets.shape))
-        yield Case(label, (dbias, buckets, sizes["R"]), sizes=sizes)
+        yield replace(forward, arguments=(dbias, buckets, sizes["R"]))
 
 
 def relative_position_bias_backward(dbias, buckets, num_buckets):
@@ -122,15 +117,14 @@ def _present(T, S):
 
 def shift_cases(rng):
     sizes = draw_sizes(rng, "B H T", least=3)
-    B, H, T = sizes.values()
-    S = T + int(rng.integers(2, 5))
-    sizes |= {"S": S}
+    T, S = sizes["T"], sizes["T"] + int(rng.integers(2, 5))
+    case = Calls(rng, F.relative_shift, sizes | {"S": S}, leading="B H")
     return [
-        Case("", (rng.normal(size=(B, H, T, S)),), sizes=sizes),
-        Case("as many keys as queries", (rng.normal(size=(B, H, T, T)),), sizes=sizes | {"S": T}),
-        Case("one query (T = 1)", (rng.normal(size=(B, H, 1, S)),), sizes=sizes | {"T": 1}),
-        Case("x of shape (B, T, S)", (rng.normal(size=(B, T, S)),), sizes=only(sizes, "B T S")),
-        Case("x of shape (T, S)", (rng.normal(size=(T, S)),), sizes=only(sizes, "T S")),
+        case(""),
+        case("as many keys as queries", {"S": T}),
+        case("one query (T = 1)", {"T": 1}),
+        case("x of shape (B, T, S)", without="H"),
+        case("x of shape (T, S)", without="B H"),
     ]
 
 
@@ -159,7 +153,7 @@ def shift_backward_cases(rng):
     for forward in shift_cases(rng):
         (x,) = forward.arguments
         dy = np.where(_present(*x.shape[-2:]), x, 0)  # hidden keys have the gradient 0
-        yield Case(forward.label.replace("x of", "dy of"), (dy,), sizes=forward.sizes)
+        yield replace(forward, label=forward.label.replace("x of", "dy of"), arguments=(dy,))
 
 
 def relative_shift_backward(dy):
@@ -175,55 +169,34 @@ def relative_shift_backward(dy):
     return dx
 
 
-def _relative_inputs(rng, B, H, T, S, K, K_v):
-    shapes = (B, H, T, K), (B, H, S, K), (B, H, S, K_v), (H, S, K), (H, K), (H, K)
-    return tuple(rng.normal(size=shape) for shape in shapes)
-
-
-def _relative_sizes(rng):
-    sizes = sizes_without_squares(rng, "B H T K K_v")
-    B, H, T, K, K_v = sizes.values()
-    return {"B": B, "H": H, "T": T, "S": T + 2 + int(rng.integers(2)), "K": K, "K_v": K_v}
-
-
 def relative_cases(rng):
     while True:  # S is no other size, and the mask needs a few queries
-        sizes = _relative_sizes(rng)
+        sizes = sizes_without_squares(rng, "B H T K K_v")
+        sizes["S"] = sizes["T"] + 2 + int(rng.integers(2))
         if sizes["T"] > 2 and len(set(sizes.values())) == 6:
             break
+    case = Calls(rng, F.relative_attention, only(sizes, "B H T S K K_v"))
     B, H, T, S = (sizes[letter] for letter in "BHTS")
-    plain = _relative_inputs(rng, *sizes.values())
     hidden = rng.random((B, H, T, S)) < 0.3
     hidden[..., 0] = False  # something to see in every row
     empty = hidden.copy()
     empty[0, :, 1] = empty[-1, 0, -1] = True
     padding = np.zeros((B, 1, 1, S), bool)
     padding[0, ..., 1:3] = padding[1, ..., :2] = True
-    bias = rng.normal(size=(T, S))
-    q, k, *others = plain
-    large = *far_apart(rng, q, k), *others
-
-    def of(**other):
-        changed = sizes | other
-        return _relative_inputs(rng, *changed.values()), changed
-
-    square, square_sizes = of(S=T)
-    single, single_sizes = of(T=1)
-    heads, heads_sizes = of(H=T)
-    same, same_sizes = of(K_v=sizes["K"])
-    fewer, fewer_sizes = of(S=T - 1)
+    plain = case("")
+    q, k, *_ = plain.arguments
     return [
-        Case("", plain, sizes=sizes),
-        Case("as many keys as queries", square, sizes=square_sizes),
-        Case("one query (T = 1)", single, sizes=single_sizes),
-        Case("a Boolean mask", plain, {"mask": hidden}, sizes),
-        Case("a float mask to be added", plain, {"mask": bias}, sizes),
-        Case("keys hidden from everyone", plain, {"mask": padding}, sizes),
-        extended(Case("rows that are hidden whole", plain, {"mask": empty}, sizes)),
-        Case("scores of ±10,000", large, sizes=sizes),
-        Case("as many queries as heads", heads, sizes=heads_sizes),
-        Case("K_v = K", same, sizes=same_sizes),
-        Case("fewer keys than queries", fewer, sizes=fewer_sizes, extended=True, raises="ValueError"),
+        plain,
+        case("as many keys as queries", {"S": T}),
+        case("one query (T = 1)", {"T": 1}),
+        case("a Boolean mask", mask=hidden),
+        case("a float mask to be added", mask=rng.normal(size=(T, S))),
+        case("keys hidden from everyone", mask=padding),
+        extended(case("rows that are hidden whole", mask=empty)),
+        case("scores of ±10,000", **far_apart(rng, q, k)),
+        case("as many queries as heads", {"H": T}),
+        case("K_v = K", {"K_v": sizes["K"]}),
+        replace(case("fewer keys than queries", {"S": T - 1}), extended=True, raises="ValueError"),
     ]
 
 
@@ -241,14 +214,6 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
     weights = softmax(scores)
     out = weights @ v
     return out, weights
-
-
-_IN_THE_SHIFT = re.sub(
-    r"^(- .+\n  )",
-    r"\1In the shift of the position term: ",
-    amended(SHEET["shift mistakes"], without=["distances in reverse order"]),  # that is R in reverse order
-    flags=re.MULTILINE,
-)
 
 
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
@@ -274,14 +239,9 @@ EXERCISES = [
     ),
     SHEET.exercise(F.relative_shift, relative_shift, shift_cases, view=without_future),
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
-    SHEET.exercise(
-        F.relative_attention, relative_attention, relative_cases,
-        also=_IN_THE_SHIFT
-        + amended(SHEET["tiled_attention: mask mistakes"], without=["only −inf of a float mask"]),
-    ),
+    SHEET.exercise(F.relative_attention, relative_attention, relative_cases),
     SHEET.exercise(
         F.relative_attention_backward, relative_attention_backward,
         of_forward(F.relative_attention, relative_cases, ["10,000"]),  # all weights 0 or 1 there: no gradient
-        also=amended(SHEET["attention: scales"], without=["1/√d_k on dQ only", "1/√d_k on dK only"]),
     ),
 ]  # fmt: skip

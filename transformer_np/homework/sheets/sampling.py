@@ -52,27 +52,27 @@ def sampling_cases(rng):
     large = 1e4 * np.sign(logits) + np.round(16 * logits) / 16  # a float32 holds them as they are
     large[-1] -= 3e4  # a row that lies far below the others
     ties, of_ties = _ties(rng, sizes["B"], top_k), sizes | {"V": 40}
-    several = np.stack([logits, logits[::-1, ::-1]])
+
+    def case(label, logits=logits, sizes=sizes, **options):
+        return Case(label, (logits,), options, sizes)
+
     return [
-        Case("", (logits,), sizes=sizes),
-        Case("a temperature above 1", (logits,), {"temperature": temperature}, sizes),
-        Case("a temperature below 1", (logits,), {"temperature": 1 / temperature}, sizes),
-        Case("temperature=0", (logits,), {"temperature": 0}, sizes),
-        Case("temperature=0 among equally likely tokens", (ties,), {"temperature": 0}, of_ties),
-        Case("top_k", (logits,), {"top_k": top_k}, sizes),
-        Case("top_k=1", (logits,), {"top_k": 1}, sizes),
-        Case("top_p", (logits,), {"top_p": limits[0]}, sizes),
-        Case("a top_p below every largest probability", (logits,), {"top_p": 0.2}, sizes),
-        Case("temperature plus top_p", (logits,), {"temperature": temperature, "top_p": limits[1]}, sizes),
-        Case(
-            "temperature plus top_k plus top_p", (logits,),
-            {"temperature": temperature, "top_k": top_k, "top_p": limits[2]}, sizes,
-        ),
-        Case("logits of ±10,000", (large,), sizes=sizes),
-        Case("top_k among equally likely tokens", (ties,), {"top_k": top_k}, of_ties),
-        Case("top_k with logits of shape (2, B, V)", (several,), {"top_k": top_k}, sizes),
-        Case("top_k with logits of shape (V,)", (logits[0],), {"top_k": top_k}, only(sizes, "V")),
-    ]  # fmt: skip
+        case(""),
+        case("a temperature above 1", temperature=temperature),
+        case("a temperature below 1", temperature=1 / temperature),
+        case("temperature=0", temperature=0),
+        case("temperature=0 among equally likely tokens", ties, of_ties, temperature=0),
+        case("top_k", top_k=top_k),
+        case("top_k=1", top_k=1),
+        case("top_p", top_p=limits[0]),
+        case("a top_p below every largest probability", top_p=0.2),
+        case("temperature plus top_p", temperature=temperature, top_p=limits[1]),
+        case("temperature plus top_k plus top_p", temperature=temperature, top_k=top_k, top_p=limits[2]),
+        case("logits of ±10,000", large),
+        case("top_k among equally likely tokens", ties, of_ties, top_k=top_k),
+        case("top_k with logits of shape (2, B, V)", np.stack([logits, logits[::-1, ::-1]]), top_k=top_k),
+        case("top_k with logits of shape (V,)", logits[0], only(sizes, "V"), top_k=top_k),
+    ]
 
 
 def view_distribution(case, output):

@@ -5,28 +5,22 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
-from .draws import of_forward
+from .draws import Calls, of_forward, only
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def weights(rng, *shape):
-    """A random matrix that keeps the variance of what it multiplies."""
-    return rng.normal(size=shape) * shape[0] ** -0.5
-
-
 def rnn_cases(rng):
-    sizes = draw_sizes(rng, "B T D_in D", least=3)
-    B, T, D_in, D = sizes.values()
-    x = rng.normal(size=(B, T, D_in))
-    w_x, w_h, b = weights(rng, D_in, D), weights(rng, D, D), rng.normal(size=D)
-    square = rng.normal(size=(B, T, D)), weights(rng, D, D), w_h, b
+    def scaled(w):  # a matrix that keeps the variance of what it multiplies
+        return w * len(w) ** -0.5
+
+    case = Calls(rng, F.rnn, draw_sizes(rng, "B T D_in D", least=3), w_x=scaled, w_h=scaled)
     return [
-        Case("", (x, w_x, w_h, b), sizes=sizes),
-        Case("no bias", (x, w_x, w_h), sizes=sizes),
-        Case("a single step (T = 1)", (x[:, :1], w_x, w_h, b), sizes=sizes | {"T": 1}),
-        Case("as many features in as out", square, sizes=sizes | {"D_in": D}),
+        case(""),
+        case("no bias", b=None),
+        case("a single step (T = 1)", {"T": 1}),
+        case("as many features in as out", {"D_in": case.sizes["D"]}),
     ]
 
 
@@ -80,22 +74,18 @@ def rnn_backward(dh, x, h, w_x, w_h):
 
 def conv_cases(rng):
     sizes = draw_sizes(rng, "B D_in D_out")
-    B, D_in, D_out = sizes.values()
     k = int(rng.choice([3, 5]))  # odd: there is one way only to pad on both sides
     T = 2 * k + 3 + int(rng.integers(2))
-    sizes = {"B": B, "T": T, "k": k, "D_in": D_in, "D_out": D_out}
-    x, w, b = rng.normal(size=(B, T, D_in)), rng.normal(size=(k, D_in, D_out)), rng.normal(size=D_out)
-    square = x, rng.normal(size=(k, D_in, D_in)), rng.normal(size=D_in)
-    short = T // 2 + 1  # two taps reach it, the third looks at what lies before the start
-    early, of_early = (x[:, :short], w[:3], b), sizes | {"T": short, "k": 3}
+    case = Calls(rng, F.causal_conv1d, only(sizes | {"T": T, "k": k}, "B T k D_in D_out"))
+    short = {"T": T // 2 + 1, "k": 3}  # two taps reach it, the third looks at what lies before the start
     return [
-        Case("", (x, w, b), sizes=sizes),
-        Case("dilation 2", (x, w, b), {"dilation": 2}, sizes),
-        Case("dilation 3", (x, w, b), {"dilation": 3}, sizes),
-        Case("no bias", (x, w), sizes=sizes),
-        Case("a dilation with taps wholly before the start", early, {"dilation": short - 1}, of_early),
-        Case("as many features out as in", square, sizes=sizes | {"D_out": D_in}),
-        Case("one token and one tap", (x[:, :1], w[:1], b), sizes=sizes | {"T": 1, "k": 1}),
+        case(""),
+        case("dilation 2", dilation=2),
+        case("dilation 3", dilation=3),
+        case("no bias", b=None),
+        case("a dilation with taps wholly before the start", short, dilation=T // 2),
+        case("as many features out as in", {"D_out": sizes["D_in"]}),
+        case("one token and one tap", {"T": 1, "k": 1}),
     ]
 
 

@@ -7,12 +7,20 @@ from functools import cache
 from pathlib import Path
 
 from ..exercise import Exercise, Result
-from ..notes import hints_of, sections
+from ..notes import hints_of, parts_of, sections
 
 
 class Sheet:
-    """The notes beside a sheet: sheet["relu"] is a section of them, the text below a heading, and sheet["tanh: relu"]
-    one of another sheet. In a section, a line "= heading" stands for a section."""
+    """The notes beside a sheet: sheet["relu"] is a section of them, the text below a heading.
+
+    In a section, a line "= heading" includes the mistakes of another one, "= tanh: relu" those of a section of another
+    sheet. A mistake of the same name below it takes the place of the one that is included. Indented lines belong to it:
+
+        = another default ε
+          without: one mistake | another      leaves these out
+          eps: 1e-6 | 1e-8                    includes the section once for each of these, in the place of {eps},
+          small: a variance                   and with this in the place of {small}
+    """
 
     def __init__(self, file):
         self.file = Path(file)
@@ -22,21 +30,37 @@ class Sheet:
         if heading not in self.notes:
             other, _, heading = heading.partition(": ")
             return Sheet(self.file.with_stem(other))[heading]
-        return re.sub("^= (.+)$", lambda line: self[line[1]], self.notes[heading], flags=re.MULTILINE)
+        found = {}
+        for name, lines in parts_of(self.notes[heading]):
+            found |= {name: lines} if lines.startswith("-") else self._included(name, lines)
+        return "\n" + "".join(f"{lines.rstrip()}\n" for lines in found.values())
 
-    def exercise(self, reference, answer, cases, results=None, gradients=None, also="", **more):
-        """The Exercise with these fields, `more` among them, and what chapters.toml says of it.
+    def _included(self, heading, lines):
+        """{name: lines} of the mistakes of another section."""
+        settings = [line.partition(":") for line in lines.splitlines()[1:] if line.strip()]
+        values = {key.strip(): value.strip().split(" | ") for key, _, value in settings}
+        without, notes = values.pop("without", []), self[heading]
+        if values:
+            rows = range(max(map(len, values.values())))
+            notes = "".join(notes.format(**{key: of[i % len(of)] for key, of in values.items()}) for i in rows)
+        found = dict(parts_of(notes))
+        if unknown := {*without} - found.keys():
+            raise ValueError(f"{self.file.stem}: there are no such mistakes to leave out: {', '.join(sorted(unknown))}")
+        return {name: lines for name, lines in found.items() if name not in without}
+
+    def exercise(self, reference, answer, cases, results=None, gradients=None, **more):
+        """The Exercise with these fields, `more` among them, the mistakes in the section with its name, the hints in
+        "name: hints", and what chapters.toml says of it.
 
         cases: as the exercise's, or a generator of them
         results: {name: axes}, by default those of the docstring
         gradients: the same of a class's further results, which are gradients
-        also: more mistakes than those of the section with the exercise's name; the hints are in "name: hints"
         """
         name = reference.__name__
         found = [Result(*result) for result in (results or results_of(reference)).items()]
         found += [Result(*result, gradient=True) for result in (gradients or {}).items()]
         return Exercise(
-            reference, tuple(found), lambda rng: list(cases(rng)), self[name] + also, answer,
+            reference, tuple(found), lambda rng: list(cases(rng)), self[name], answer,
             hints=hints_of(self[f"{name}: hints"]), **of_path()[name], **more,
         )  # fmt: skip
 

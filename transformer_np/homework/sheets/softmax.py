@@ -1,18 +1,21 @@
 """Softmax and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes, extended
-from .draws import only
+from ..exercise import draw_sizes, extended
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
 def softmax_cases(rng):
-    sizes = draw_sizes(rng, "B T S")
-    x = rng.normal(size=tuple(sizes.values()))
+    case = Calls(rng, F.softmax, draw_sizes(rng, "B T S"), "B T S")
+    plain = case("")
+    (x,) = plain.arguments
     sign = np.sign(x)
     sign[0, 0], sign[-1, -1, 0] = -1, 1  # a row that lies far below the largest number of all
     large = 1e4 * sign + np.round(64 * x) / 64  # which float32 holds to the last digit
@@ -22,13 +25,13 @@ def softmax_cases(rng):
     empty = x.copy()
     empty[-1, 0] = -np.inf
     return [
-        Case("", (x,), sizes=sizes),
-        Case("axis=0", (x,), {"axis": 0}, sizes),
-        Case("logits of ±10,000", (large,), sizes=sizes),
-        Case("some logits −inf", (hidden,), sizes=sizes),
-        extended(Case("a row of nothing but −inf", (empty,), sizes=sizes)),
-        extended(Case("nothing but −inf", (np.full_like(x, -np.inf),), sizes=sizes)),
-        Case("x of shape (S,)", (x[0, 0],), sizes=only(sizes, "S")),
+        plain,
+        case("axis=0", axis=0),
+        case("logits of ±10,000", x=large),
+        case("some logits −inf", x=hidden),
+        extended(case("a row of nothing but −inf", x=empty)),
+        extended(case("nothing but −inf", x=np.full_like(x, -np.inf))),
+        case("x of shape (S,)", without="B T"),
     ]
 
 
@@ -41,15 +44,8 @@ def softmax(x, axis=-1):
 
 
 def softmax_backward_cases(rng):
-    sizes = draw_sizes(rng, "B T S")
-    x, dy = rng.normal(size=(2, *sizes.values()))
-    hidden = F.softmax(np.where(rng.random(x.shape) < 0.3, -np.inf, x))
-    return [
-        Case("", (dy, F.softmax(x)), sizes=sizes),
-        Case("axis=0", (dy, F.softmax(x, axis=0)), {"axis": 0}, sizes),
-        Case("some weights 0", (dy, hidden), sizes=sizes),
-        Case("y of shape (S,)", (dy[0, 0], F.softmax(x[0, 0])), sizes=only(sizes, "S")),
-    ]
+    for case in of_forward(F.softmax, softmax_cases, ["10,000", "nothing but"])(rng):  # all y 0 or 1: no gradient
+        yield replace(case, label=case.label.replace("some logits −inf", "some weights 0"))
 
 
 def softmax_backward(dy, y, axis=-1):

@@ -5,9 +5,9 @@ import numpy as np
 from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ..exercise import Case, extended
+from ..exercise import extended
 from .attention import masked
-from .draws import far_apart, of_forward, only, sizes_without_squares
+from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -15,16 +15,10 @@ SHEET = Sheet(__file__)
 
 def tiled_cases(rng):
     sizes = sizes_without_squares(rng, "B H K K_v")
-    B, H, K, K_v = sizes.values()
     T, S = 8, 9 + 2 * int(rng.integers(2))  # no other sizes; odd: the last of the tiles of 2 is smaller
-    of_heads = sizes | {"T": T, "S": S}
-    sizes = only(of_heads, "B T S K K_v")
-    of_matrices = only(of_heads, "T S K K_v")
-
-    def qkv(*lead, T=T, S=S):
-        return tuple(rng.normal(size=(*lead, *shape)) for shape in ((T, K), (S, K), (S, K_v)))
-
-    q, k, v = plain = qkv(B)
+    sizes = only(sizes | {"T": T, "S": S}, "B H T S K K_v")
+    case = Calls(rng, F.tiled_attention, sizes, leading="B H", without="H", tile=2)
+    B = sizes["B"]
     hidden = rng.random((B, T, S)) < 0.3
     hidden[..., [1, 3]] = False  # something to see in every row, with each of the masks below
     empty = hidden.copy()
@@ -34,39 +28,33 @@ def tiled_cases(rng):
     padding = np.zeros((B, 1, S), bool)
     padding[0, :, 4:] = padding[1, :, -1:] = padding[..., 2:4] = True  # the second tile from every query
     bias = rng.normal(size=(T, S))
-    large = *far_apart(rng, q, k), v
-    far_below = *far_apart(rng, q, k, signs=(-1,)), v
-    square = qkv(B, T=S)
-    small = {"tile": 2}
-    of_long = of_matrices | {"T": 3, "S": 300}
+    plain = case("")
+    q, k, _ = plain.arguments
     return [
-        Case("", plain, small, sizes),
-        Case("tiles of one", plain, {"tile": 1}, sizes),
-        Case("tiles of three", plain, {"tile": 3}, sizes),
-        Case("the default tile (larger than the sequence)", plain, sizes=sizes),
-        Case("a Boolean mask", plain, {"mask": hidden, **small}, sizes),
-        Case("a float mask to be added", plain, {"mask": bias, **small}, sizes),
-        Case("keys hidden from everyone", plain, {"mask": padding, **small}, sizes),
-        extended(Case("a tuple of masks", plain, {"mask": (padding, bias, hidden), **small}, sizes)),
-        Case("a causal mask with as many keys as queries", square, {"mask": causal_mask(S), **small}, sizes | {"T": S}),
-        extended(Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes)),
-        extended(
-            Case("rows that are hidden whole by −inf", plain, {"mask": np.where(empty, -np.inf, bias), **small}, sizes)
-        ),
-        extended(Case("one number of a mask for all keys", plain, {"mask": rng.normal(size=(T, 1)), **small}, sizes)),
-        extended(Case("a first tile that is hidden from some queries", plain, {"mask": start, **small}, sizes)),
-        Case("scores of ±10,000", large, small, sizes),
-        Case("all scores near −10,000", far_below, small, sizes),
-        Case("q of shape (B, H, T, K)", qkv(B, H), small, of_heads),
-        Case("q of shape (T, K)", qkv(), small, of_matrices),
-        Case("a long sequence in tiles of 64", _growing(*qkv(T=3, S=300)), {"tile": 64}, of_long),
+        plain,
+        case("tiles of one", tile=1),
+        case("tiles of three", tile=3),
+        case("the default tile (larger than the sequence)", tile=None),
+        case("a Boolean mask", mask=hidden),
+        case("a float mask to be added", mask=bias),
+        case("keys hidden from everyone", mask=padding),
+        extended(case("a tuple of masks", mask=(padding, bias, hidden))),
+        case("a causal mask with as many keys as queries", {"T": S}, mask=causal_mask(S)),
+        extended(case("rows that are hidden whole", mask=empty)),
+        extended(case("rows that are hidden whole by −inf", mask=np.where(empty, -np.inf, bias))),
+        extended(case("one number of a mask for all keys", mask=rng.normal(size=(T, 1)))),
+        extended(case("a first tile that is hidden from some queries", mask=start)),
+        case("scores of ±10,000", **far_apart(rng, q, k)),
+        case("all scores near −10,000", **far_apart(rng, q, k, signs=(-1,))),
+        case("q of shape (B, H, T, K)", without=""),
+        case("q of shape (T, K)", without="B H"),
+        case("a long sequence in tiles of 64", {"T": 3, "S": 300}, "B H", q=np.abs, k=_rising_and_falling, tile=64),
     ]
 
 
-def _growing(q, k, v):
-    """Scores that go up and down along the keys, so that the largest so far is seldom in the last tile."""
-    along = np.abs(q).mean() * np.sin(np.arange(len(k)) / 23)[:, None]
-    return np.abs(q), k + along, v
+def _rising_and_falling(k):
+    """Keys whose scores, with a q above 0, go up and down, so that the largest so far is seldom in the last tile."""
+    return k + 0.8 * np.sin(np.arange(len(k)) / 23)[:, None]
 
 
 def tiled_attention(q, k, v, mask=None, tile=TILE):

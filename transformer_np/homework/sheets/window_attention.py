@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case
-from ..notes import amended
-from .draws import far_apart, of_forward, only, sizes_without_squares
+from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -16,31 +14,25 @@ SHEET = Sheet(__file__)
 
 def window_cases(rng):
     sizes = sizes_without_squares(rng, "B H K K_v")
-    B, H, K, K_v = sizes.values()
     T = int(rng.integers(8, 10))  # no other size
     w = int(rng.integers(2, 4))
-    of_heads = sizes | {"T": T}
-    sizes = only(of_heads, "B T K K_v")
-    of_matrices = only(of_heads, "T K K_v")
-
-    def qkv(*lead, T=T, K_v=K_v):
-        return tuple(rng.normal(size=(*lead, T, width)) for width in (K, K, K_v))
-
-    q, k, v = plain = qkv(B)
-    square = qkv(B, T=2 * w + 1)
+    sizes = only(sizes | {"T": T}, "B H T K K_v")
+    case = Calls(rng, F.window_attention, sizes, leading="B H", without="H", window=w)
+    plain = case("")
+    q, k, *_ = plain.arguments
     return [
-        Case("", (*plain, w), sizes=sizes),
-        Case("causal=True", (*plain, w), {"causal": True}, sizes),
-        Case("a window of 0", (*plain, 0), sizes=sizes),
-        Case("a window larger than the sequence", (*plain, T + 2), sizes=sizes),
-        Case("a causal window larger than the sequence", (*plain, T + 1), {"causal": True}, sizes),
-        Case("a window as wide as the sequence", (*square, w), sizes=sizes | {"T": 2 * w + 1}),
-        Case("q of shape (B, H, T, K)", (*qkv(B, H), w), sizes=of_heads),
-        Case("q of shape (T, K)", (*qkv(), w), sizes=of_matrices),
-        Case("scores of ±10,000", (*far_apart(rng, q, k), v, w), sizes=sizes),
-        Case("a longer sequence", (*qkv(T=23), w), sizes=of_matrices | {"T": 23}),
-        Case("K_v = K", (*qkv(B, K_v=K), w), sizes=sizes | {"K_v": K}),
-        Case("a window below 0", (*plain, -1), sizes=sizes, extended=True, raises="ValueError"),
+        plain,
+        case("causal=True", causal=True),
+        case("a window of 0", window=0),
+        case("a window larger than the sequence", window=T + 2),
+        case("a causal window larger than the sequence", window=T + 1, causal=True),
+        case("a window as wide as the sequence", {"T": 2 * w + 1}),
+        case("q of shape (B, H, T, K)", without=""),
+        case("q of shape (T, K)", without="B H"),
+        case("scores of ±10,000", **far_apart(rng, q, k)),
+        case("a longer sequence", {"T": 23}, "B H"),
+        case("K_v = K", {"K_v": sizes["K"]}),
+        replace(case("a window below 0", window=-1), extended=True, raises="ValueError"),
     ]
 
 
@@ -120,8 +112,5 @@ def spread(columns, T, behind, ahead):
 
 EXERCISES = [
     SHEET.exercise(F.window_attention, window_attention, window_cases),
-    SHEET.exercise(
-        F.window_attention_backward, window_attention_backward, window_backward_cases,
-        also=amended(SHEET["attention: softmax backward"], instead=SHEET["window_attention_backward instead"]),
-    ),
-]  # fmt: skip
+    SHEET.exercise(F.window_attention_backward, window_attention_backward, window_backward_cases),
+]

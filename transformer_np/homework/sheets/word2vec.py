@@ -5,17 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes, extended
+from ..exercise import draw_sizes, extended
 from .activations import sigmoid
-from .draws import of_forward
-from .loss import FLOORS
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
-
-
-def vectors_of_words(rng, N, K, D):
-    return rng.normal(size=(N, D)), rng.normal(size=(N, D)), rng.normal(size=(N, K, D))
 
 
 def with_scores(rng, N, K, D, size):
@@ -24,38 +19,28 @@ def with_scores(rng, N, K, D, size):
     score, noise = size * rng.choice([-1.0, 1.0], N), size * rng.choice([-1.0, 1.0], (N, K))
     score[:2], noise[0, :2] = (-size, size), (-size, size)
     length = (center**2).sum(axis=-1)  # (N,)
-    return center, (score / length)[:, None] * center, (noise / length[:, None])[..., None] * center[:, None]
+    noise = (noise / length[:, None])[..., None] * center[:, None]
+    return {"center": center, "context": (score / length)[:, None] * center, "negatives": noise}
 
 
 def negative_sampling_loss_cases(rng):
-    sizes = draw_sizes(rng, "N K D", least=3)
-    N, K, _ = sizes.values()
-
-    def case(label, vectors=vectors_of_words, **changed):
-        new = sizes | changed
-        return Case(label, vectors(rng, *new.values()), sizes=new)
-
-    def with_context_among(rng, *sizes):
-        center, context, negatives = vectors_of_words(rng, *sizes)
-        negatives[:, 1] = context
-        negatives[0] = context[0]
-        return center, context, negatives
-
-    def of_zeros(rng, *sizes):
-        _, context, negatives = vectors_of_words(rng, *sizes)
-        return np.zeros_like(context), context, negatives
-
+    case = Calls(rng, F.negative_sampling_loss, draw_sizes(rng, "N K D", least=3))
+    N, K, D = case.sizes.values()
+    plain = case("")
+    _, context, negatives = (array.copy() for array in plain.arguments)
+    negatives[:, 1] = context
+    negatives[0] = context[0]
     return [
-        case(""),
-        extended(case("scores of ±60", lambda *args: with_scores(*args, 60.0))),
-        extended(case("scores of ±10,000", lambda *args: with_scores(*args, 1e4))),
-        case("the context among its negatives", with_context_among),
-        case("all scores 0", of_zeros),
-        case("as many negatives as pairs", K=N),
-        case("as many negatives as dimensions", D=K),
-        case("all sizes equal", K=N, D=N),
-        case("one pair", N=1),
-        case("one negative for each pair", K=1),
+        plain,
+        extended(case("scores of ±60", **with_scores(rng, N, K, D, 60.0))),
+        extended(case("scores of ±10,000", **with_scores(rng, N, K, D, 1e4))),
+        case("the context among its negatives", context=context, negatives=negatives),
+        case("all scores 0", center=np.zeros_like),
+        case("as many negatives as pairs", {"K": N}),
+        case("as many negatives as dimensions", {"D": K}),
+        case("all sizes equal", {"K": N, "D": N}),
+        case("one pair", {"N": 1}),
+        case("one negative for each pair", {"K": 1}),
     ]
 
 
@@ -99,7 +84,6 @@ EXERCISES = [
     SHEET.exercise(
         F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
         {"loss": "", "p_context": "N", "p_negatives": "N K"},
-        also="".join(SHEET["floor mistake"].format(floor=floor) for floor in FLOORS),
     ),
     SHEET.exercise(
         F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
