@@ -160,7 +160,8 @@ class Classifier(Trained):
         """The mean cross-entropy of (text, label) in nats, and the share whose label is the most likely one."""
         if not texts:
             raise ValueError("there are no texts to classify")
-        batches = _batches([(self._split(text), self.labels.index(label)) for text, label in texts], batch_size)
+        rows = [(self.read(*_two(text, self.pairs)), self.labels.index(label)) for text, label in texts]
+        batches = _batches(rows, batch_size)
         loss, right = 0.0, 0
         with self.model.evaluating():
             for batch in batches.in_order():
@@ -178,16 +179,13 @@ class Classifier(Trained):
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
-        longer = sum(self._split(text).left_out > 0 for text, _ in texts)
+        longer = sum(self.left_out(*_two(text, self.pairs)) > 0 for text, _ in texts)
         found = {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
         return found | ({"longer ones cut off": longer} if longer else {})
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""
         return self.loss_and_accuracy(texts, batch_size)[1]
-
-    def _split(self, text):
-        return self.read(*text.split("\t", 1)) if self.pairs else self.read(text)
 
 
 class ClassifyTask(Task):
@@ -199,7 +197,25 @@ class ClassifyTask(Task):
     tokenizer_names = ("tokenizer",)
 
     def settled(self, options):
-        return _settled(options)
+        """The options with all sizes and training settings: as given, from the run to fine-tune, or the defaults.
+
+        Raises ValueError for a given size that differs from the run's.
+        """
+        if options.pretrained is not None:
+            return _settled_for_pretrained(options)
+        usual = BUILT_IN if options.data is None else OWN_DATA
+        options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
+        if options.warmup is None:
+            options = replace(options, warmup=WARM_TEXTS // options.batch_size)
+        given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
+        if options.init is None:
+            return replace(options, **{**mlm.SIZES, **given})
+        _, trained, _ = mlm.MLMTask().read(options.init)
+        sizes = {name: getattr(trained, name) for name in mlm.SIZES}
+        differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
+        if differing:
+            raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
+        return replace(options, **sizes)
 
     def check_stored(self, options):
         names = (*(() if options.pretrained else mlm.SIZES), "steps", "warmup", "dropout")
@@ -278,28 +294,6 @@ class ClassifyTask(Task):
         return {"accuracy on unseen sentences": classifier.accuracy(test)} if test else {}
 
 
-def _settled(options):
-    """The options with all sizes and training settings: as given, from the run to fine-tune, or the defaults.
-
-    Raises ValueError for a given size that differs from the run's.
-    """
-    if options.pretrained is not None:
-        return _settled_for_pretrained(options)
-    usual = BUILT_IN if options.data is None else OWN_DATA
-    options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
-    if options.warmup is None:
-        options = replace(options, warmup=WARM_TEXTS // options.batch_size)
-    given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
-    if options.init is None:
-        return replace(options, **{**mlm.SIZES, **given})
-    _, trained, _ = mlm.MLMTask().read(options.init)
-    sizes = {name: getattr(trained, name) for name in mlm.SIZES}
-    differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
-    if differing:
-        raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
-    return replace(options, **sizes)
-
-
 def _settled_for_pretrained(options):
     """The options with the settings of fine-tuning. Raises ValueError for sizes, which are the pretrained model's."""
     given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
@@ -334,7 +328,7 @@ def _are_pairs(split):
 
 def _two(text, pairs):
     """A text and its second text, or None."""
-    return [part.strip() for part in text.split("\t")] if pairs else (text, None)
+    return [part.strip() for part in text.split("\t", 1)] if pairs else (text, None)
 
 
 def _encoded(tokenizer, text, second=None, max_len=None):

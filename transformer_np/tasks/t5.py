@@ -19,7 +19,7 @@ from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, mean_loss, share_exact, with_perplexity
+from .trained import Trained, mean_loss, share_exact, share_right, with_perplexity
 
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
@@ -130,9 +130,7 @@ class TextToText(Trained):
         answers.pretrained, answers.not_applied, answers.seen = True, found.not_applied, data.Seen(spaces=None)
         return answers
 
-    @property
-    def reader(self):
-        return self.tokenizer.tokenizer
+    reader = property(lambda self: self.tokenizer.tokenizer)
 
     def plain(self, text):
         return SENTINEL.sub(" ", text)
@@ -355,15 +353,11 @@ def _fits(tokenizer, pair, max_len):
 
 def _found(run):
     """The share of the hidden validation tokens that the model predicts as the likeliest."""
-    right = asked = 0
-    model = run.setup.model
-    first_sentinel = len(run.tokenizers["tokenizer"])
-    with model.evaluating():
-        for batch in run.setup.validation:
-            if not (batch.src >= first_sentinel).any():  # of another task
-                continue
-            places = (batch.tgt_out > EOS) & (batch.tgt_out < first_sentinel)  # (B, T)
-            likeliest = model(batch.src, batch.tgt_in).argmax(axis=-1)
-            right += int((likeliest == batch.tgt_out)[places].sum())
-            asked += int(places.sum())
-    return right / asked
+    model, first_sentinel = run.setup.model, len(run.tokenizers["tokenizer"])
+
+    def hits(batch):
+        likeliest = model(batch.src, batch.tgt_in).argmax(axis=-1)  # (B, T)
+        return (likeliest == batch.tgt_out)[(batch.tgt_out > EOS) & (batch.tgt_out < first_sentinel)]
+
+    of_spans = [batch for batch in run.setup.validation if (batch.src >= first_sentinel).any()]
+    return share_right(model, of_spans, hits)

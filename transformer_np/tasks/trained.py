@@ -24,13 +24,8 @@ class Trained:
 
     task, seen, labels, mask, reads, unit = None, Seen(), None, None, "beginning", "token"
 
-    @property
-    def reader(self):
-        return self.tokenizer
-
-    @property
-    def writer(self):
-        return self.reader
+    reader = property(lambda self: self.tokenizer)
+    writer = property(lambda self: self.reader)
 
     def inputs(self, text):
         """The arguments of the model for a text; of an encoder–decoder those of its encoder."""
@@ -85,6 +80,12 @@ def mean_loss(objective, batches):
             loss, counted = objective.forward(batch)
             nats, targets = nats + loss * counted, targets + counted
     return float(nats / max(1, targets))
+
+
+def share_right(model, batches, hits):
+    """The share of what a model gets right in all batches, in [0, 1], in eval mode; hits(batch): where it does."""
+    with model.evaluating():
+        return float(np.concatenate([hits(batch) for batch in batches]).mean())
 
 
 def with_perplexity(loss):

@@ -84,13 +84,8 @@ class Translator(Trained):
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
 
-    @property
-    def reader(self):
-        return self.src_tokenizer
-
-    @property
-    def writer(self):
-        return self.tgt_tokenizer
+    reader = property(lambda self: self.src_tokenizer)
+    writer = property(lambda self: self.tgt_tokenizer)
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
