@@ -222,9 +222,6 @@ class _PretrainedSentinels(data.SentinelTokenizer):
         while tokenizer.tokens(mark := data.sentinel(len(self.sentinels)))[:1] == [mark]:
             self.sentinels.append(tokenizer.encode(mark)[0])
 
-    def __len__(self):
-        return len(self.tokenizer)
-
     def encode(self, text):
         return self.tokenizer.encode(text)
 
