@@ -19,7 +19,7 @@ from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, mean_loss, share_exact, share_right, with_perplexity
+from .trained import Trained, in_batches, mean_loss, share_equal, share_right, with_perplexity
 
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
@@ -190,16 +190,16 @@ class TextToText(Trained):
 
     def exact_match(self, pairs, batch_size=128):
         """The share of (input, output) whose greedy answer is exactly the output, in [0, 1]."""
-        config = self.model.config
+        config, targets = self.model.config, [target for _, target in pairs]
 
-        def written(src, targets):
-            longest = max(len(self.tokenizer.encode(target)) for target in targets)
+        def written(src, chosen):
+            longest = max(len(self.tokenizer.encode(targets[i])) for i in chosen)
             # one extra token is enough to be wrong
             outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
             return map(self.tokenizer.decode, outputs)
 
-        encoded = [(self.encode(text)[0], target) for text, target in pairs]
-        return share_exact(encoded, written, batch_size, config.pad_id)
+        sources = [self.encode(text)[0] for text, _ in pairs]
+        return share_equal(in_batches(sources, written, batch_size, config.pad_id), targets)
 
     def evaluate(self, path):
         """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
