@@ -5,6 +5,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from .. import data
 from .. import functional as F
 from ..models import Bert
@@ -12,7 +14,7 @@ from ..models.bert import POOLERS
 from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
-from ..support.checks import refusing
+from ..support.checks import listed, refusing
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
 from . import options as flag
@@ -161,21 +163,18 @@ class Classifier(Trained):
         if not texts:
             raise ValueError("there are no texts to classify")
         rows = [(self.read(*_two(text, self.pairs)), self.labels.index(label)) for text, label in texts]
-        batches = _batches(rows, batch_size)
-        loss, right = 0.0, 0
         with self.model.evaluating():
-            for batch in batches.in_order():
-                z = self.model.classify(batch.ids, batch.padding, batch.segments)  # (B, C)
-                loss += len(z) * float(F.cross_entropy(z, batch.labels)[0])
-                right += int((z.argmax(axis=-1) == batch.labels).sum())
-        return loss / len(texts), right / len(texts)
+            in_order = _batches(rows, batch_size).in_order()
+            found = [(self.model.classify(b.ids, b.padding, b.segments), b.labels) for b in in_order]
+        z, labels = map(np.concatenate, zip(*found, strict=True))  # (N, C), (N,)
+        return F.cross_entropy(z, labels)[0], float((z.argmax(axis=-1) == labels).mean())
 
     def evaluate(self, path):
         """The loss and the accuracy on labelled texts; see `Trained.evaluate`."""
         texts = data.read_labelled(path)
         unknown = sorted({label for _, label in texts} - set(self.labels))
         if unknown:
-            raise ValueError(f"{path} has labels that the model lacks: {_named(unknown)}; it has {_named(self.labels)}")
+            raise ValueError(f"{path} has labels that the model lacks: {listed(unknown)}; it has {listed(self.labels)}")
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
@@ -279,7 +278,7 @@ class ClassifyTask(Task):
             _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
-            f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
+            f"{len(split.test):,} unseen for the test; {len(labels)} labels: {listed(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
             + fine_tuning.note(model, options)
@@ -354,8 +353,3 @@ def _batches(texts, batch_size, seed=0):
     """The batches of (Encoded, index of the label)."""
     rows = [(one.ids, label) for one, label in texts]
     return data.LabelledBatches(rows, batch_size, seed, segments=[one.segments for one, _ in texts])
-
-
-def _named(labels, most=6):
-    """The first labels, for a message."""
-    return ", ".join(labels[:most]) + (" …" if len(labels) > most else "")
