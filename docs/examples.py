@@ -144,14 +144,22 @@ class _Literal(ast.NodeTransformer):
         return node
 
 
+def _maker(entry):
+    """The call that makes a layer, f(x), of an entry `partial(f, x)` or `lambda **o: f(x, **o)`."""
+    if isinstance(entry, ast.Lambda):
+        return entry.body
+    function, *arguments = entry.args
+    return ast.Call(function, arguments, entry.keywords)
+
+
 def of_layer(name):
     """The lines of the example of a layer."""
     entries = ast.parse(Path(samples.__file__).read_text("utf-8")).body
     table = next(e.value for e in entries if isinstance(e, ast.Assign) and ast.unparse(e.targets[0]) == "LAYERS")
     for key, value in zip(table.keys, table.values, strict=True):
-        made = value.elts[0].body.func.attr
-        if name in (made, type(samples.layer_of(key.value, np.random.default_rng(0))[0]).__name__):
-            layer, *inputs = (ast.unparse(_Literal().visit(part)) for part in (value.elts[0].body, *value.elts[1:]))
+        made, *given = _maker(value.elts[0]), *value.elts[1:]
+        if name in (made.func.attr, type(samples.layer_of(key.value, np.random.default_rng(0))[0]).__name__):
+            layer, *inputs = (ast.unparse(_Literal().visit(part)) for part in (made, *given))
             break
     else:
         raise KeyError(name)

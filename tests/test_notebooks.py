@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_np.notebooks.texts import results, student_copy
+from transformer_np.notebooks.texts import copy_of, results
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -310,7 +310,7 @@ def test_a_sentence_has_the_values_of_its_notebook(text):
     text.write_text(SENTENCES, encoding="utf-8")
     assert build.build(text) == [] == build.check(text)
     said = "A third is 0.33, and that is less\nthan a half; 2 of them."
-    for notebook in (build.read_notebook(build.target(text)), json.loads(student_copy(text))):
+    for notebook in (build.read_notebook(build.target(text)), json.loads(copy_of(text))):
         assert notebook["cells"][-1]["source"] == said and len(notebook["cells"]) == 4
     text.write_text(SENTENCES.replace("A third", "One third"), encoding="utf-8")
     assert build.retext(text) == []

@@ -14,7 +14,7 @@ from transformer_np.homework import all_exercises
 from transformer_np.notebooks import paths
 from transformer_np.notebooks.paths import PATHS, SESSION_MINUTES, chosen, exercise_minutes, minutes, stated_minutes
 from transformer_np.notebooks.slides import LINES, blocks, lines, slides
-from transformer_np.notebooks.texts import number, read_cells, students_cells, teacher_copy, teachers_cells, texts
+from transformer_np.notebooks.texts import copy_of, number, read_cells, students_cells, teachers_cells, texts
 
 ROOT = Path(__file__).parents[1]
 EXERCISES = all_exercises()
@@ -147,7 +147,7 @@ def test_a_path_brings_the_cells_that_its_sections_need():
 
 @each
 def test_every_heading_begins_a_slide(text):
-    cells = json.loads(teacher_copy(text))["cells"]
+    cells = json.loads(copy_of(text, teacher=True))["cells"]
     for cell in cells:
         inside = re.sub(r"```.*?```|<details>.*?</details>", "", cell["source"], flags=re.DOTALL)
         headings = re.findall(r"^#{1,3} ", inside, re.MULTILINE) if cell["cell_type"] == "markdown" else []
@@ -186,7 +186,7 @@ def test_every_slide_fits_the_screen(browser, text, tmp_path):
     nbformat = pytest.importorskip("nbformat")
     stored = nbformat.read(text.parents[1] / f"{text.stem}.ipynb", 4)
     outputs = {cell.source: cell.outputs for cell in stored.cells if cell.cell_type == "code"}
-    notebook = nbformat.reads(teacher_copy(text), 4)
+    notebook = nbformat.reads(copy_of(text, teacher=True), 4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = outputs[cell.source]

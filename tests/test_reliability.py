@@ -128,7 +128,7 @@ TOO_LARGE = [
 @pytest.mark.parametrize("config", TOO_LARGE)
 def test_a_model_that_cannot_fit_is_refused_before_it_is_made(config, monkeypatch):
     monkeypatch.setattr(memory, "memory_limit", lambda: 2**34)
-    with pytest.raises(MemoryError, match=r"needs at least [\d.,e+]+ [GTPE]iB of memory, but there are 16\.0 GiB"):
+    with pytest.raises(MemoryError, match=r"needs at least [\d.,e+]+ [GTPE]iB of memory, but there are 16 GiB"):
         made(config)
 
 

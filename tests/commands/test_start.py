@@ -11,7 +11,7 @@ from transformer_np import cli, plots
 from transformer_np import functional as F
 from transformer_np.commands import start
 from transformer_np.homework import all_exercises, check, load, progress
-from transformer_np.notebooks.texts import SOLUTION, read_cells, shown, student_copy, teacher_copy, texts
+from transformer_np.notebooks.texts import SOLUTION, copy_of, read_cells, shown, texts
 
 ALL = len(all_exercises())
 
@@ -150,20 +150,20 @@ def test_what_a_reader_sees_of_the_tests():
     assert shown(branches) == branches  # an empty branch would be an error
 
 
-@pytest.mark.parametrize("copy", [student_copy, teacher_copy])
-def test_copies_have_no_tests(here, copy):
+@pytest.mark.parametrize("teacher", [False, True])
+def test_copies_have_no_tests(here, teacher):
     text = here / "00_title.md"
     text.write_text(f"# Title\n\n```python\n{SOURCE}\n```\n\n```python\nassert True\n```\n", encoding="utf-8")
-    title, code = (cell["source"] for cell in json.loads(copy(text))["cells"])
+    title, code = (cell["source"] for cell in json.loads(copy_of(text, teacher))["cells"])
     assert title.startswith("# Title") and code == shown(SOURCE)
 
 
 def test_solutions_are_for_teachers(here):
     text = here / "00_title.md"
     text.write_text(TEXT, encoding="utf-8")
-    cells = json.loads(student_copy(text))["cells"]
-    assert [cell["source"] for cell in cells] == [source for _, source, _ in read_cells(TEXT)[:3]]
-    assert "42" not in student_copy(text) and "42" in teacher_copy(text) and "Answers" in teacher_copy(text)
+    students, teachers = copy_of(text), copy_of(text, teacher=True)
+    assert [cell["source"] for cell in json.loads(students)["cells"]] == [cell for _, cell, _ in read_cells(TEXT)[:3]]
+    assert "42" not in students and "42" in teachers and "Answers" in teachers
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

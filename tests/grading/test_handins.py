@@ -26,7 +26,7 @@ from transformer_np.homework.course import parse_course
 from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
-from transformer_np.notebooks.texts import student_copy, texts
+from transformer_np.notebooks.texts import copy_of, texts
 
 COURSE = parse_course('exercises = ["softmax", "relu"]')
 ANSWERS = {
@@ -69,7 +69,7 @@ def saved_again(text):
 def course_notebooks():
     """Those that define softmax themselves, and one more."""
     chosen = [text for text in texts() if text.stem[:2] in ("02", "05", "06")]
-    return {f"{text.stem}.ipynb": student_copy(text) for text in chosen}
+    return {f"{text.stem}.ipynb": copy_of(text) for text in chosen}
 
 
 def shapes(answer):

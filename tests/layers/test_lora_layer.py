@@ -5,7 +5,7 @@ import pytest
 
 from transformer_np import check_model, plots
 from transformer_np.inspection import attribution
-from transformer_np.inspection.gradcheck import OutputOf, check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import randomised
 from transformer_np.layers import add_lora, merge_lora
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
@@ -45,13 +45,12 @@ def test_the_model_starts_as_it_was_and_only_the_thin_matrices_learn(model):
 def test_the_contract(model, rng):
     """Gradients of what learns alone, copies, pickles and files among it."""
     randomise(add_lora(model, 2, rng=0), rng)
-    target = OutputOf(model, "classify") if isinstance(model, Bert) else model
-    assert check_model(target, IDS, causal=not isinstance(model, Bert)).passed
+    assert check_model(model, IDS, causal=not isinstance(model, Bert)).passed
 
 
 def test_gradients_where_what_each_head_writes_is_replaced(model, rng):
     randomise(add_lora(model, 2, rng=0), rng)
-    target = OutputOf(model, "classify") if isinstance(model, Bert) else model
+    target = model.classify if isinstance(model, Bert) else model
     with model.replacing("blocks.1.attention.written", lambda old: 0.5 * old, lambda dnew, old: 0.5 * dnew):
         assert check_gradients(target, IDS, max_entries=3, tolerance=1e-5).passed
     with model.replacing("blocks.1.attention.written", lambda old: 0.5 * old, lambda dnew, old: dnew):

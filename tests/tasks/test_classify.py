@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shared import call, done, fails, stdin
 
-from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask, _settled
+from transformer_np.tasks.classify import BUILT_IN, OWN_DATA, Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.tasks.options import falling_cosine
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
@@ -93,9 +93,9 @@ def test_of_a_long_text_the_beginning_is_read(learned):
 
 def test_how_to_train_depends_on_the_data(file, tmp_path):
     for options, usual in ((ClassifyOptions(data=file), OWN_DATA), (ClassifyOptions(), BUILT_IN)):
-        settled = _settled(options)
+        settled = ClassifyTask().settled(options)
         assert usual.items() <= vars(settled).items() and settled.layers == 2
-    given = _settled(ClassifyOptions(data=file, steps=7, dropout=0.0, label_smoothing=0.0))
+    given = ClassifyTask().settled(ClassifyOptions(data=file, steps=7, dropout=0.0, label_smoothing=0.0))
     assert (given.steps, given.dropout, given.label_smoothing) == (7, 0.0, 0.0)
     run = train(file, tmp_path / "run", steps=1)
     assert run.setup.objective.label_smoothing == OWN_DATA["label_smoothing"] == run.options.label_smoothing
@@ -126,7 +126,7 @@ def test_a_test_file(file, tmp_path):
 
 @pytest.mark.long
 def test_the_built_in_set():
-    task, options = ClassifyTask(), _settled(ClassifyOptions(**TINY))
+    task, options = ClassifyTask(), ClassifyTask().settled(ClassifyOptions(**TINY))
     data = task.load(options)
     setup = task.setup(options, data, task.train_tokenizers(options, data))
     assert len(data.train) == 9600 and "2 labels: negative, positive" in setup.note

@@ -26,7 +26,7 @@ def trained(path, steps, resume=False, **options):
     return trainer
 
 
-def test_columns_are_lists_wherever_the_rows_are(tmp_path, rng):
+def test_losses_and_rates_are_lists_wherever_the_rows_are(tmp_path, rng):
     rows = rng.random((23, 2))
     record = Record()
     history = record.history()
@@ -34,17 +34,7 @@ def test_columns_are_lists_wherever_the_rows_are(tmp_path, rng):
         record.append(*row)
         if number in (4, 11):
             record.save(tmp_path / "file")
-    for column, expected in ((history.losses, rows[:, 0]), (history.learning_rates, rows[:, 1])):
-        expected = expected.tolist()
-        assert len(column) == 23 and column == expected and expected == column and list(column) == expected
-        assert column != expected[:-1] and column != [*expected[:-1], 2.0]
-        np.testing.assert_array_equal(np.asarray(column), expected)
-        for place in (0, 10, 11, 22, -1, -23):
-            assert column[place] == expected[place] and type(column[place]) is float
-        for part in (slice(8, 14), slice(None, None, 3), slice(20, 2, -4), slice(-3, None), slice(5, 5), slice(0, 99)):
-            assert column[part] == expected[part]
-        with pytest.raises(IndexError):
-            column[23]
+        assert [history.losses, history.learning_rates] == rows[:number].T.tolist()
     assert "23 steps" in repr(history)
 
 

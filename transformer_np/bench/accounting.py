@@ -15,6 +15,7 @@ from ..models import Bert, TransformerXL
 from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
 from ..support.checks import check_all_at_least
+from ..support.memory import in_units
 from .floor import recording
 
 TABLES = layers.Embedding, layers.LearnedPositionalEmbedding, layers.RelativePositionBias
@@ -214,16 +215,13 @@ def table(model, length, batch=1, measured=None):
 
 
 def _flops(number):
-    return _short(number, 1000, ("", "k", "M", "G", "T", "P"), "")
+    return _column(number, 1000, ("", "k", "M", "G", "T", "P"))
 
 
 def _bytes(number):
-    return _short(number, 1024, ("B", "KiB", "MiB", "GiB", "TiB"), " ")
+    return _column(number)
 
 
-def _short(number, base, units, gap):
-    """A number with three digits and a unit, 13 wide."""
-    for unit in units:
-        if number < 999.5 or unit == units[-1]:  # three digits, without an exponent
-            return f"{f'{number:.3g}{gap}{unit}' if number else '–':>13}"
-        number /= base
+def _column(number, *how):
+    """As `in_units`, 13 wide."""
+    return f"{in_units(number, *how) if number else '–':>13}"

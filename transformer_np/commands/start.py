@@ -20,7 +20,7 @@ def run(args):
     from ..homework.record import EMPTY, FILE
     from ..homework.stubs import stub_file
     from ..notebooks.paths import path_notebooks
-    from ..notebooks.texts import copy, number, students_cells, teachers_cells, texts
+    from ..notebooks.texts import copy, copy_of, students_cells, teachers_cells, texts
 
     folder, notebooks, exercises = Path(args.folder), texts(), all_exercises()
     _check_free(folder)
@@ -32,7 +32,7 @@ def run(args):
     if parts:
         files = {part.file: copy(part.cells, part.file.partition(".")[0], args.teacher) for part in parts}
     else:
-        files = {f"{text.stem}.ipynb": copy(cells_of(text), number(text), args.teacher) for text in notebooks}
+        files = {f"{text.stem}.ipynb": copy_of(text, args.teacher) for text in notebooks}
     first, last, count = *(f(files) for f in (min, max)), len(files)
     files |= {"homework.py": stub_file(exercises.values()), FILE: EMPTY}
     _make(folder, files)

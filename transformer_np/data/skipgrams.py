@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, as_text_ids, check_all_at_least, check_at_least, check_number
+from ..support.checks import as_text_ids, check_all_at_least, check_at_least, check_number
 from .tokenizers import UNK
 
 
@@ -76,8 +76,7 @@ class SkipGrams:
 
     def _known(self, ids):
         """The ids without special tokens."""
-        ids = as_text_ids(ids)
-        ids = as_ids(ids, self.vocab_size) if ids.size else ids
+        ids = as_text_ids(ids, size=self.vocab_size)
         return ids[ids > UNK].astype(np.intp)
 
     def _words_of(self, epoch):

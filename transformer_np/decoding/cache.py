@@ -32,13 +32,8 @@ class KeyValueCache:
             buffer[:, :, : self.length] = self._buffers[i][:, :, : self.length]
         return buffer
 
-    @property
-    def keys(self):
-        return self._buffers[0][:, :, : self.length]
-
-    @property
-    def values(self):
-        return self._buffers[1][:, :, : self.length]
+    keys = property(lambda self: self._buffers[0][:, :, : self.length])
+    values = property(lambda self: self._buffers[1][:, :, : self.length])
 
     def select(self, rows):
         """Keep only these rows of the batch, in this order; a row may occur twice."""

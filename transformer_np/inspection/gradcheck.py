@@ -98,7 +98,8 @@ def check_gradients(
 
         ∂L/∂x ≈ (L(x + h) − L(x − h)) / 2h,    L = Σ dout · output,  dout random
 
-    target: a function of `functional`, any other function with its `backward(dout, *inputs, **options)`, or a Module
+    target: a function of `functional`, any other function with its `backward(dout, *inputs, **options)`, a Module, or a
+        method of one that takes the place of its forward: `check_gradients(bert.classify, ids)`
     inputs: its inputs; float arrays are checked, everything else (ids, a rate, a seed) is passed on unchanged
     options: keyword arguments for every call, such as mask=…; they are not differentiated
     max_entries: check this many entries of every array instead of all: half of them with the largest gradient, the
@@ -121,9 +122,11 @@ def check_gradients(
     if max_entries is not None:
         check_at_least("max_entries", max_entries, 1)
     inputs = [np.array(x, np.float64) if is_float(x) else x for x in inputs]
-    if hasattr(target, "named_parameters"):
-        name = type(target).__name__
-        forward, gradients, parameters = _of_module(target, inputs, options, rng)
+    module = getattr(target, "__self__", target)
+    if isinstance(module, Module):
+        name = type(module).__name__
+        method = "__call__" if module is target else target.__name__
+        forward, gradients, parameters = _of_module(module, method, inputs, options, rng)
     else:
         name = getattr(target, "__name__", "function")
         backward = backward or backward_of(name)
@@ -172,8 +175,8 @@ def _of_function(function, backward, inputs, options):
     return forward, gradients
 
 
-def _of_module(module, inputs, options, rng):
-    """forward, gradients(dout) and {name: array} of a float64 copy of the module."""
+def _of_module(module, method, inputs, options, rng):
+    """forward, gradients(dout) and {name: array} of a float64 copy of the module; method: the name of its forward"""
     module = copy.deepcopy(module).astype(np.float64)
     if not module.keeping:
         module.eval(keep=True)
@@ -183,7 +186,7 @@ def _of_module(module, inputs, options, rng):
     def forward():
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
-        return _first(module(*inputs, **options))
+        return _first(getattr(module, method)(*inputs, **options))
 
     def gradients(dout):
         before = {}
@@ -223,19 +226,6 @@ def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
     return Entry(name, float(errors[worst]), index, float(analytic[places[worst]]), float(numeric[worst]))
 
 
-class OutputOf(Module):
-    """A module whose forward is another method of a module, for checking it: `OutputOf(bert, "classify")`."""
-
-    def __init__(self, module, method):
-        self.module, self.method = module, method
-
-    def forward(self, *inputs, **options):
-        return getattr(self.module, self.method)(*inputs, **options)
-
-    def backward(self, dout):
-        return self.module.backward(dout)
-
-
 def standard_checks(seed=0):
     """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
     every layer and block, and small models. Raises ValueError for a seed below 0."""
@@ -252,6 +242,6 @@ def standard_checks(seed=0):
         model, batch = samples.model_of(name, rng, dtype="float64")
         targets[name] = model, *batch
         if name == "Bert":
-            targets |= {f"Bert.{head}": (OutputOf(model, head), *batch) for head in ("classify", "mlm_logits")}
+            targets |= {f"Bert.{head}": (getattr(model, head), *batch) for head in ("classify", "mlm_logits")}
     how = {"rng": seed, "max_entries": 20}
     return {name: (lambda given=given: check_gradients(*given, **how)) for name, given in targets.items()}

@@ -4,6 +4,7 @@ The arguments of a function come from its `@shapes`. All sizes differ and all va
 hide a transposed axis, and γ = 1 or b = 0 hide a missing gradient.
 """
 
+from functools import partial
 from inspect import Parameter, signature
 
 import numpy as np
@@ -75,64 +76,58 @@ _X, _MEMORY = (2, 3, _D), (2, 4, _D)  # shapes of random inputs
 _HIDDEN = np.array([[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]], bool)  # (T, S)
 _PADDING = np.arange(4) >= np.array([4, 2])[:, None, None, None]  # (B, 1, 1, S)
 LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: shapes of random arrays, or values)
-    "Linear": (lambda **o: layers.Linear(_D, _F, **o), _X),
-    "Linear without bias": (lambda **o: layers.Linear(_D, _F, bias=False, **o), _X),
-    "Embedding": (lambda **o: layers.Embedding(_V, _D, **o), np.array([[4, 1, 4], [0, 1, 7]])),
+    "Linear": (partial(layers.Linear, _D, _F), _X),
+    "Linear without bias": (partial(layers.Linear, _D, _F, bias=False), _X),
+    "Embedding": (partial(layers.Embedding, _V, _D), np.array([[4, 1, 4], [0, 1, 7]])),
     "TiedLinear": (lambda **o: layers.TiedLinear(layers.Embedding(_V, _D, **o)), _X),
-    "PositionalEncoding": (lambda **o: layers.PositionalEncoding(_D, 9, **o), _X),
-    "LearnedPositionalEmbedding": (lambda **o: layers.LearnedPositionalEmbedding(9, _D, **o), _X),
-    "LayerNorm": (lambda **o: layers.LayerNorm(_D, **o), _X),
-    "LayerNorm, eps": (lambda **o: layers.LayerNorm(_D, 0.3, **o), _X),
-    "LayerNorm without bias": (lambda **o: layers.LayerNorm(_D, bias=False, **o), _X),
-    "RMSNorm": (lambda **o: layers.RMSNorm(_D, 0.1, **o), _X),
-    "Dropout": (lambda **o: layers.Dropout(0.4, **o), _X),
-    "FeedForward": (lambda **o: layers.FeedForward(_D, _F, **o), _X),
-    "FeedForward, gelu": (lambda **o: layers.FeedForward(_D, _F, "gelu", **o), _X),
-    "FeedForward, gelu_tanh": (lambda **o: layers.FeedForward(_D, _F, "gelu_tanh", **o), _X),
-    "FeedForward without bias": (lambda **o: layers.FeedForward(_D, _F, bias=False, **o), _X),
-    "FeedForward, gelu, without bias": (lambda **o: layers.FeedForward(_D, _F, "gelu", bias=False, **o), _X),
-    "FeedForward, gated": (lambda **o: layers.FeedForward(_D, _F, "gated_gelu", bias=False, **o), _X),
-    "MultiHeadAttention": (lambda **o: layers.MultiHeadAttention(_D, _H, **o), _X, _MEMORY, _HIDDEN),
-    "MultiHeadAttention of itself": (lambda **o: layers.MultiHeadAttention(_D, _H, **o), _X),
-    "MultiHeadAttention without bias": (lambda **o: layers.MultiHeadAttention(_D, _H, bias=False, **o), _X),
-    "MultiHeadAttention without mask": (lambda **o: layers.MultiHeadAttention(_D, _H, **o), _X, _MEMORY),
-    "WindowAttention": (lambda **o: layers.WindowAttention(_D, _H, 1, **o), _X),
-    "WindowAttention, causal": (lambda **o: layers.WindowAttention(_D, _H, 1, causal=True, bias=False, **o), _X),
-    "RelativeMultiHeadAttention": (lambda **o: layers.RelativeMultiHeadAttention(_D, _H, **o), _X),
-    "RelativePositionBias": (lambda **o: layers.RelativePositionBias(_H, 6, 5, **o), np.int64(3), np.int64(7)),
-    "UnscaledAttention": (
-        lambda **o: layers.UnscaledAttention(_D, _H, bias=False, d_head=3, **o), _X, _MEMORY, _HIDDEN,
-    ),
+    "PositionalEncoding": (partial(layers.PositionalEncoding, _D, 9), _X),
+    "LearnedPositionalEmbedding": (partial(layers.LearnedPositionalEmbedding, 9, _D), _X),
+    "LayerNorm": (partial(layers.LayerNorm, _D), _X),
+    "LayerNorm, eps": (partial(layers.LayerNorm, _D, 0.3), _X),
+    "LayerNorm without bias": (partial(layers.LayerNorm, _D, bias=False), _X),
+    "RMSNorm": (partial(layers.RMSNorm, _D, 0.1), _X),
+    "Dropout": (partial(layers.Dropout, 0.4), _X),
+    "FeedForward": (partial(layers.FeedForward, _D, _F), _X),
+    "FeedForward, gelu": (partial(layers.FeedForward, _D, _F, "gelu"), _X),
+    "FeedForward, gelu_tanh": (partial(layers.FeedForward, _D, _F, "gelu_tanh"), _X),
+    "FeedForward without bias": (partial(layers.FeedForward, _D, _F, bias=False), _X),
+    "FeedForward, gelu, without bias": (partial(layers.FeedForward, _D, _F, "gelu", bias=False), _X),
+    "FeedForward, gated": (partial(layers.FeedForward, _D, _F, "gated_gelu", bias=False), _X),
+    "MultiHeadAttention": (partial(layers.MultiHeadAttention, _D, _H), _X, _MEMORY, _HIDDEN),
+    "MultiHeadAttention of itself": (partial(layers.MultiHeadAttention, _D, _H), _X),
+    "MultiHeadAttention without bias": (partial(layers.MultiHeadAttention, _D, _H, bias=False), _X),
+    "MultiHeadAttention without mask": (partial(layers.MultiHeadAttention, _D, _H), _X, _MEMORY),
+    "WindowAttention": (partial(layers.WindowAttention, _D, _H, 1), _X),
+    "WindowAttention, causal": (partial(layers.WindowAttention, _D, _H, 1, causal=True, bias=False), _X),
+    "RelativeMultiHeadAttention": (partial(layers.RelativeMultiHeadAttention, _D, _H), _X),
+    "RelativePositionBias": (partial(layers.RelativePositionBias, _H, 6, 5), np.int64(3), np.int64(7)),
+    "UnscaledAttention": (partial(layers.UnscaledAttention, _D, _H, bias=False, d_head=3), _X, _MEMORY, _HIDDEN),
     "UnscaledAttention with a bias": (
         lambda **o: layers.UnscaledAttention(
             _D, _H, False, d_head=3, relative_bias=layers.RelativePositionBias(_H, 6, 5, **{**o, "rng": 0}), **o
         ), _X,
     ),
-    "GroupedQueryAttention": (
-        lambda **o: layers.GroupedQueryAttention(_D, _H, d_head=4, num_kv_heads=1, rotary={}, **o), _X,
-    ),
+    "GroupedQueryAttention": (partial(layers.GroupedQueryAttention, _D, _H, d_head=4, num_kv_heads=1, rotary={}), _X),
     "GroupedQueryAttention with norms": (
-        lambda **o: layers.GroupedQueryAttention(_D, _H, False, d_head=4, num_kv_heads=1, norm_eps=0.1, **o), _X,
+        partial(layers.GroupedQueryAttention, _D, _H, False, d_head=4, num_kv_heads=1, norm_eps=0.1), _X,
     ),
-    "LoRA": (lambda **o: layers.LoRA(_D, _F, 3, **o), _X),
-    "RNN": (lambda **o: layers.RNN(_D, _F, **o), _X),
-    "RNN without bias": (lambda **o: layers.RNN(_D, _F, bias=False, **o), _X),
-    "CausalConv1d": (lambda **o: layers.CausalConv1d(_D, _F, 2, **o), _X),
-    "CausalConv1d, dilated": (lambda **o: layers.CausalConv1d(_D, _F, 2, 2, **o), _X),
-    "CausalConv1d without bias": (lambda **o: layers.CausalConv1d(_D, _F, 2, bias=False, **o), _X),
-    "EncoderBlock": (lambda **o: blocks.EncoderBlock(_D, _H, _F, dropout=0.2, **o), _X),
+    "LoRA": (partial(layers.LoRA, _D, _F, 3), _X),
+    "RNN": (partial(layers.RNN, _D, _F), _X),
+    "RNN without bias": (partial(layers.RNN, _D, _F, bias=False), _X),
+    "CausalConv1d": (partial(layers.CausalConv1d, _D, _F, 2), _X),
+    "CausalConv1d, dilated": (partial(layers.CausalConv1d, _D, _F, 2, 2), _X),
+    "CausalConv1d without bias": (partial(layers.CausalConv1d, _D, _F, 2, bias=False), _X),
+    "EncoderBlock": (partial(blocks.EncoderBlock, _D, _H, _F, dropout=0.2), _X),
     "EncoderBlock, pre-norm, gelu": (
-        lambda **o: blocks.EncoderBlock(_D, _H, _F, 0.3, True, "gelu", eps=0.1, **o), _X, _PADDING[..., :3],
+        partial(blocks.EncoderBlock, _D, _H, _F, 0.3, True, "gelu", eps=0.1), _X, _PADDING[..., :3],
     ),
-    "EncoderBlock, pre-norm, without bias": (
-        lambda **o: blocks.EncoderBlock(_D, _H, _F, norm_first=True, bias=False, **o), _X,
-    ),
-    "DecoderBlock": (lambda **o: blocks.DecoderBlock(_D, _H, _F, dropout=0.2, **o), _X, _MEMORY),
+    "EncoderBlock, pre-norm, without bias": (partial(blocks.EncoderBlock, _D, _H, _F, norm_first=True, bias=False), _X),
+    "DecoderBlock": (partial(blocks.DecoderBlock, _D, _H, _F, dropout=0.2), _X, _MEMORY),
     "DecoderBlock, pre-norm, gelu_tanh": (
-        lambda **o: blocks.DecoderBlock(_D, _H, _F, 0.3, True, "gelu_tanh", eps=0.1, **o),
+        partial(blocks.DecoderBlock, _D, _H, _F, 0.3, True, "gelu_tanh", eps=0.1),
         _X, _MEMORY, causal_mask(3), _PADDING,
     ),
-    "DecoderBlock without bias": (lambda **o: blocks.DecoderBlock(_D, _H, _F, bias=False, **o), _X, _MEMORY),
+    "DecoderBlock without bias": (partial(blocks.DecoderBlock, _D, _H, _F, bias=False), _X, _MEMORY),
 }  # fmt: skip
 
 

@@ -83,26 +83,15 @@ class Step:
     def value(self):
         return next(iter(self.values.values()))
 
-    @property
-    def shape(self):
-        return self.value.shape
-
-    @property
-    def dtype(self):
-        return self.value.dtype
-
-    @property
-    def min(self):
-        return float(self.value.min())
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    min = property(lambda self: float(self.value.min()))
+    max = property(lambda self: float(self.value.max()))
 
     @property
     def mean(self):
         with np.errstate(invalid="ignore"):  # scores of −inf and inf
             return float(self.value.mean())
-
-    @property
-    def max(self):
-        return float(self.value.max())
 
     def __repr__(self):
         head = f"step {self.number}, {self.direction}: {self.module or MODEL}  {self.function}  {self.formula}"
@@ -152,13 +141,11 @@ class Trace:
             raise KeyError(f"no step of {name!r}; the modules are {', '.join(names)}")
         return found
 
-    @property
-    def forward(self):
-        return Trace((step for step in self.steps if step.direction == "forward"), self.output)
+    forward = property(lambda self: self._of("forward"))
+    backward = property(lambda self: self._of("backward"))
 
-    @property
-    def backward(self):
-        return Trace((step for step in self.steps if step.direction == "backward"), self.output)
+    def _of(self, direction):
+        return Trace((step for step in self.steps if step.direction == direction), self.output)
 
     # --- tables --------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from .texts import number, student_copy
+from .texts import copy_of, number
 
 _TENTH = "06", "07", "08", "09", "10", "12", "13"
 SHORTER = {"00": 3, "15": 4} | dict.fromkeys(_TENTH, 10)  # times fewer training steps
@@ -20,7 +20,7 @@ _WARMUP = re.compile(r"""(\bwarmup(?:=|": ))(\d{1,3})\b""")
 
 def browser_copy(text):
     """The .ipynb of a text as a student gets it, with what is different in a browser in a cell after the title."""
-    notebook, name = json.loads(student_copy(text)), number(text)
+    notebook, name = json.loads(copy_of(text)), number(text)
     remarks = [WITHOUT[name]] if name in WITHOUT else []
     if name in SHORTER and _shorten(notebook, SHORTER[name]):
         shorter = f"so this copy trains with {SHORTER[name]} times fewer steps"

@@ -165,11 +165,6 @@ def copy(cells, prefix, teacher=False):
     return json.dumps(as_notebook(cells, prefix), indent=1, ensure_ascii=False) + "\n"
 
 
-def student_copy(text):
-    """The .ipynb of a text without solutions and outputs."""
-    return copy(students_cells(text), number(text))
-
-
-def teacher_copy(text):
-    """The .ipynb of a text with its solutions, cut into slides."""
-    return copy(teachers_cells(text), number(text), teacher=True)
+def copy_of(text, teacher=False):
+    """The .ipynb of a text without outputs: without its solutions, or with them and cut into slides."""
+    return copy((teachers_cells if teacher else students_cells)(text), number(text), teacher)

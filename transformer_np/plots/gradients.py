@@ -8,7 +8,7 @@ import numpy as np
 from .fonts import text_width
 from .picture import Picture, styled
 from .sizes import PAD
-from .style import HEAD_COLOURS, light_grid
+from .style import HEAD_COLOURS, legend_above, light_grid
 
 PARTS = ("embedding", "attention", "feed-forward", "norm", "output")
 _SIGNS = {  # the first pattern in the name of a parameter says its part
@@ -104,7 +104,7 @@ def gradient_flow(model):
         for tick in axes.get_xticklabels():
             tick.set(ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.5, len(layers) - 0.5)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, borderaxespad=0.2)
+    legend_above(axes, 5)
     light_grid(axes)
     return figure
 

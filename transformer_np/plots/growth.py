@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator
 from ..support.checks import as_list, check_has, check_kind
 from .arguments import as_numbers
 from .picture import Picture, styled
-from .style import LAYER_COLOURS, LAYER_MARKERS, label, light_grid, plain, round_ticks
+from .style import LAYER_COLOURS, LAYER_MARKERS, label, legend_above, light_grid, plain, round_ticks
 
 
 @styled
@@ -109,7 +109,7 @@ def gradient_distance(norms):
         colour = colours.get(name) or next(others)
         axes.plot(np.arange(len(values)), values, color=colour, linewidth=1.6, label=label(name))
     axes.margins(x=0.02)
-    plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(norms), frameon=False, borderaxespad=0.2))
+    legend_above(axes, len(norms))
     axes.xaxis.set_major_locator(round_ticks(10, integer=True))
     light_grid(axes)
     return figure

@@ -5,7 +5,7 @@ import numpy as np
 from ..support.checks import as_list, check_has, check_kind
 from .picture import Picture, styled
 from .sizes import LABEL, LINE
-from .style import RATE, RAW, SEEN, TRAINING, VALIDATION, light_grid, round_ticks
+from .style import RATE, RAW, SEEN, TRAINING, VALIDATION, legend_above, light_grid, round_ticks
 
 STATES = {"right": RATE, "right for the lecture": RAW, "wrong": VALIDATION, "not started": "#e5e5e5"}
 LONGEST_MISTAKE = 44  # characters
@@ -42,7 +42,7 @@ def progress(chapters):
     axes.margins(x=0.12)
     axes.xaxis.set_major_locator(round_ticks(9, integer=True))
     axes.set_title(f"{sum(right)} of {sum(total)} exercises right", loc="left")
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, borderaxespad=0.2)
+    legend_above(axes, 2)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -5,7 +5,7 @@ import numpy as np
 from ..support.checks import check_has, check_kind
 from .arguments import as_numbers
 from .picture import Picture, styled
-from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, label, light_grid, plain, round_ticks
+from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, label, legend_above, light_grid, plain, round_ticks
 
 
 @styled
@@ -49,7 +49,7 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
         panels[0].plot(*validation.T, "o-", color=VALIDATION, markersize=4.5, linewidth=1, label="validation")
     panels[0].set_ylabel(f"loss ({unit})")
     panels[0].yaxis.set_major_locator(round_ticks(8))
-    panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0.2)
+    legend_above(panels[0], 3)
     if with_rates:
         panels[1].plot(steps, rates, color=RATE, **dots)
         panels[1].set_ylabel("learning rate")
@@ -128,6 +128,6 @@ def copy_curves(curves):
     axes.set_ylim(-2, 102)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(round_ticks(9, integer=True))
-    plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, borderaxespad=0.2))
+    legend_above(axes, 4)
     light_grid(axes)
     return figure

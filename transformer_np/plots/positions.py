@@ -7,7 +7,7 @@ from ..models import T5
 from ..support.checks import check_all_at_least, check_at_least, check_kind
 from .arguments import as_numbers
 from .picture import Picture, styled
-from .style import HATCH, HEAD_COLOURS, HIDDEN, SIGNED, light_grid, print_values, round_ticks
+from .style import HATCH, HEAD_COLOURS, HIDDEN, SIGNED, legend_above, light_grid, print_values, round_ticks
 
 
 @styled
@@ -85,7 +85,7 @@ def wavelengths(length=50, d_model=64):
     right.axhline(length, color=HATCH, linewidth=1, linestyle="--", label=f"{length} positions")
     right.set(yscale="log", xlabel="dimension", ylabel="wavelength (positions)", xlim=(-0.03 * d_model, 1.02 * d_model))
     right.xaxis.set_major_locator(round_ticks(6, integer=True))
-    right.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0.2)
+    legend_above(right)
     for axes in (left, right):
         light_grid(axes)
     return figure

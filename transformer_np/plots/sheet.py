@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from .fonts import text_width
 from .picture import Picture
 from .sizes import CELL, EDGE, GAP, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, TEXT, THUMBNAIL
@@ -65,16 +63,8 @@ class Sheet:
             x = left + (room[0] - grid[0]) / 2 + column * pitch[0] + (pitch[0] - gap_x - panel[0]) / 2
             y = bottom + (room[1] + grid[1]) / 2 - row * pitch[1] - panel[1]
             axes = figure.panel(x, y, *panel, xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
-            named_keys = keys[::every] if place + columns > places[-1] else []  # no panel below
-            named_queries = queries[::every] if column == 0 else []
-            axes.set_xticks(every * np.arange(len(named_keys)), named_keys)
-            axes.set_yticks(every * np.arange(len(named_queries)), named_queries)
-            axes.tick_params(length=2, pad=3, width=0.6)
-            for word in axes.get_xticklabels() + axes.get_yticklabels():
-                word.set(parse_math=False, rotation_mode="anchor")  # a $ is a $
-            for word in axes.get_xticklabels() if rotation else ():
-                word.set(rotation=rotation, ha="right", va="center" if rotation == 90 else "top")
-            axes.spines[:].set_visible(False)
+            lowest_panel = place + columns > places[-1]
+            _name_cells(axes, queries if column == 0 else (), keys if lowest_panel else (), every, rotation)
             if i < len(heads):
                 axes.set_title(heads[i], pad=4)
             self.panels.append(axes)
@@ -88,6 +78,18 @@ class Sheet:
     def bar_axes(self, gap):
         """Axes for a colour bar, as high as all panels together, `gap` inches to the right of them."""
         return self.figure.panel(self._corner[0] + self._room[0] + gap, self._corner[1], 0.14, self._room[1])
+
+
+def _name_cells(axes, queries, keys, every, rotation):
+    """Write every n-th query at the left of a panel and every n-th key below it."""
+    axes.set_xticks(range(0, len(keys), every), keys[::every])
+    axes.set_yticks(range(0, len(queries), every), queries[::every])
+    axes.tick_params(length=2, pad=3, width=0.6)
+    for word in axes.get_xticklabels() + axes.get_yticklabels():
+        word.set(parse_math=False, rotation_mode="anchor")  # a $ is a $
+    for word in axes.get_xticklabels() if rotation else ():
+        word.set(rotation=rotation, ha="right", va="center" if rotation == 90 else "top")
+    axes.spines[:].set_visible(False)
 
 
 def rows_and_columns(count):

@@ -34,6 +34,11 @@ def plain(legend):
         text.set(text=text.get_text().removeprefix(" "), parse_math=False)
 
 
+def legend_above(axes, columns=1):
+    """A legend above the upper right corner of the axes."""
+    plain(axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2))
+
+
 def round_ticks(most, integer=False):
     """At most `most` ticks at round numbers. Matplotlib's default depends on the user's font size."""
     return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer)

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..data.batching import pad_batch
 from ..data.files import read_utf8
 from ..models.layouts.folder import KEPT_TEXTS, MODELS, kept_settings, load_any, located, model_type, read_settings
 from ..support.checks import check_at_least, check_number, refusing, short
@@ -161,11 +162,8 @@ class PretrainedFolder:
 def inputs(*encoded, pad_id=0):
     """Texts as the arguments of a BERT: ids, padding (True hides) and segments, (B, S) each. The padding is known from
     the lengths: a token that a text has is never hidden, whatever its id."""
-    lengths = np.array([len(one.ids) for one in encoded])
-    padding = np.arange(lengths.max()) >= lengths[:, None]  # (B, S)
-    ids, segments = np.full(padding.shape, pad_id), np.zeros(padding.shape, int)
-    ids[~padding] = np.concatenate([one.ids for one in encoded])
-    segments[~padding] = np.concatenate([one.segments for one in encoded])
+    ids, segments = pad_batch([one.ids for one in encoded], pad_id), pad_batch([one.segments for one in encoded], 0)
+    padding = np.arange(ids.shape[1]) >= np.array([[len(one.ids)] for one in encoded])
     return {"ids": ids, "padding": padding, "segments": segments}
 
 

@@ -1,6 +1,7 @@
 """The modules behind a sentence model, from token vectors to the vector of a text, in the layout of
 sentence-transformers: modules.json lists them, and each has a folder, such as 1_Pooling."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ MODES = {  # of files before sentence-transformers 6
 }  # fmt: skip
 
 
-class Pooling:
+def pool(hidden, padding, modes=("mean",)):
     """The vector of a sentence from those of its tokens: hidden (B, S, D), padding (B, S)  ->  (B, D), or (B, n D) for
     n modes, in this order.
 
@@ -60,35 +61,30 @@ class Pooling:
         max          maxₛ hₛ, per feature       mean_sqrt_len_tokens   Σₛ hₛ / √S
         lasttoken    h_S                        weightedmean           Σₛ s hₛ / Σₛ s  (Muennighoff 2022)
     """
+    real = (~padding)[..., None].astype(hidden.dtype)  # (B, S, 1)
+    lengths = real.sum(axis=1)  # (B, 1)
+    places = np.arange(1, hidden.shape[1] + 1, dtype=hidden.dtype)[:, None] * real  # (B, S, 1)
+    vectors = {
+        "cls": lambda: hidden[:, 0],
+        "max": lambda: np.where(padding[..., None], -np.inf, hidden).max(axis=1),
+        "mean": lambda: (hidden * (real / lengths[:, None])).sum(axis=1),
+        "mean_sqrt_len_tokens": lambda: (hidden * real).sum(axis=1) / np.sqrt(lengths),
+        "weightedmean": lambda: (hidden * (places / places.sum(axis=1, keepdims=True))).sum(axis=1),
+        "lasttoken": lambda: hidden[np.arange(len(hidden)), lengths[:, 0].astype(int) - 1],
+    }
+    return np.concatenate([vectors[mode]() for mode in modes], axis=-1).astype(hidden.dtype, copy=False)
 
-    def __init__(self, modes=("mean",)):
-        self.modes = modes
 
-    @classmethod
-    def read(cls, folder, prompted):
-        path = folder / "config.json"
-        settings = _only(path, **({"include_prompt": True} if prompted else {}))
-        modes = settings.get("pooling_mode")
-        modes = [mode for key, mode in MODES.items() if settings.get(key)] or "mean" if modes is None else modes
-        modes = [modes] if isinstance(modes, str) else modes
-        unknown = [mode for mode in modes if mode not in MODES.values()] if isinstance(modes, list) else [modes]
-        if unknown or not modes:
-            raise ValueError(f"{path}: pooling_mode is {modes!r}; supported are {', '.join(MODES.values())}")
-        return cls(modes)
-
-    def __call__(self, hidden, padding):
-        real = (~padding)[..., None].astype(hidden.dtype)  # (B, S, 1)
-        lengths = real.sum(axis=1)  # (B, 1)
-        places = np.arange(1, hidden.shape[1] + 1, dtype=hidden.dtype)[:, None] * real  # (B, S, 1)
-        vectors = {
-            "cls": lambda: hidden[:, 0],
-            "max": lambda: np.where(padding[..., None], -np.inf, hidden).max(axis=1),
-            "mean": lambda: (hidden * (real / lengths[:, None])).sum(axis=1),
-            "mean_sqrt_len_tokens": lambda: (hidden * real).sum(axis=1) / np.sqrt(lengths),
-            "weightedmean": lambda: (hidden * (places / places.sum(axis=1, keepdims=True))).sum(axis=1),
-            "lasttoken": lambda: hidden[np.arange(len(hidden)), lengths[:, 0].astype(int) - 1],
-        }
-        return np.concatenate([vectors[mode]() for mode in self.modes], axis=-1).astype(hidden.dtype, copy=False)
+def _pooling(folder, prompted):
+    path = folder / "config.json"
+    settings = _only(path, **({"include_prompt": True} if prompted else {}))
+    modes = settings.get("pooling_mode")
+    modes = [mode for key, mode in MODES.items() if settings.get(key)] or "mean" if modes is None else modes
+    modes = [modes] if isinstance(modes, str) else modes
+    unknown = [mode for mode in modes if mode not in MODES.values()] if isinstance(modes, list) else [modes]
+    if unknown or not modes:
+        raise ValueError(f"{path}: pooling_mode is {modes!r}; supported are {', '.join(MODES.values())}")
+    return partial(pool, modes=modes)
 
 
 def normalize(vectors):
@@ -135,4 +131,4 @@ def _only(path, **supported):
 NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
 OF_TORCH = {"Identity": lambda x: x, "Tanh": np.tanh}  # the names of the classes
 OF_TORCH |= {name: ACTIVATIONS[ours].forward for name, ours in (("ReLU", "relu"), ("GELU", "gelu"), ("SiLU", "silu"))}
-MODULES = {"Pooling": Pooling.read, "Dense": _dense, "Normalize": _normalize, "Dropout": _dropout}
+MODULES = {"Pooling": _pooling, "Dense": _dense, "Normalize": _normalize, "Dropout": _dropout}

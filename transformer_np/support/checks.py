@@ -194,7 +194,7 @@ def short(value, most=60):
 
 
 def listed(names, separator=", "):
-    """The first few names, for an error message."""
+    """The first few names, for a message."""
     return separator.join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "") or "nothing"
 
 

@@ -27,11 +27,12 @@ def check_memory(what, needed):
     """Raise MemoryError if `what` needs more bytes than this process can ever have."""
     limit = memory_limit()
     if limit is not None and needed > limit:
-        raise MemoryError(f"{what} needs at least {_shown(needed)} of memory, but there are {_shown(limit)}")
+        raise MemoryError(f"{what} needs at least {in_units(needed)} of memory, but there are {in_units(limit)}")
 
 
-def _shown(size):
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-    power = min(max(0, (int(size).bit_length() - 1) // 10), len(units) - 1)
-    number = size / 1024**power
-    return f"{number:,.1f} {units[power]}" if number < 1e6 else f"{number:.1e} {units[power]}"
+def in_units(number, base=1024, units=(" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")):
+    """A number, of bytes or with other units, as three digits and the unit in which it has no more: "1.5 KiB"."""
+    for unit in units:
+        if number < 999.5 or unit == units[-1]:  # three digits, without an exponent
+            return f"{number:.3g}{unit}"
+        number /= base

@@ -111,7 +111,7 @@ def _overfitting(measured):
 def _still_falling(measured):
     """The loss falls to the end: of validation, or of training if there were few validations and the last is the
     lowest."""
-    curve = np.array(measured.validation, float)  # (n, 2)
+    curve, spread = np.array(measured.validation, float), 0.0  # (n, 2)
     if curve[-1, 1] > curve[:, 1].min():  # more steps would follow those that made it worse
         return None
     if len(curve) < 4:
@@ -121,8 +121,6 @@ def _still_falling(measured):
             return None
         spread = tenths[-1].std() / size**0.5
         curve = np.stack([len(measured.losses) * np.arange(1, 11) / 10, tenths.mean(axis=1)], axis=1)
-    else:
-        spread = 0.0
     steps, losses = curve.T
     before, last = losses[steps <= 0.8 * steps[-1] + 1e-9][-1:], losses[-1]
     share, nats = FALLING

@@ -5,6 +5,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from .. import data
 from .. import functional as F
 from ..models import Bert
@@ -12,7 +14,7 @@ from ..models.bert import POOLERS
 from ..pretrained import PretrainedFolder, PretrainedTokenizer
 from ..pretrained.folder import check_ids, inputs
 from ..pretrained.tokenizer import Encoded
-from ..support.checks import refusing
+from ..support.checks import listed, refusing
 from ..support.counts import counted
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
@@ -161,34 +163,29 @@ class Classifier(Trained):
         """The mean cross-entropy of (text, label) in nats, and the share whose label is the most likely one."""
         if not texts:
             raise ValueError("there are no texts to classify")
-        batches = _batches([(self._split(text), self.labels.index(label)) for text, label in texts], batch_size)
-        loss, right = 0.0, 0
+        rows = [(self.read(*_two(text, self.pairs)), self.labels.index(label)) for text, label in texts]
         with self.model.evaluating():
-            for batch in batches.in_order():
-                z = self.model.classify(batch.ids, batch.padding, batch.segments)  # (B, C)
-                loss += len(z) * float(F.cross_entropy(z, batch.labels)[0])
-                right += int((z.argmax(axis=-1) == batch.labels).sum())
-        return loss / len(texts), right / len(texts)
+            in_order = _batches(rows, batch_size).in_order()
+            found = [(self.model.classify(b.ids, b.padding, b.segments), b.labels) for b in in_order]
+        z, labels = map(np.concatenate, zip(*found, strict=True))  # (N, C), (N,)
+        return F.cross_entropy(z, labels)[0], float((z.argmax(axis=-1) == labels).mean())
 
     def evaluate(self, path):
         """The loss and the accuracy on labelled texts; see `Trained.evaluate`."""
         texts = data.read_labelled(path)
         unknown = sorted({label for _, label in texts} - set(self.labels))
         if unknown:
-            raise ValueError(f"{path} has labels that the model lacks: {_named(unknown)}; it has {_named(self.labels)}")
+            raise ValueError(f"{path} has labels that the model lacks: {listed(unknown)}; it has {listed(self.labels)}")
         if self.pairs and not all("\t" in text for text, _ in texts):
             raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
         loss, right = self.loss_and_accuracy(texts)
-        longer = sum(self._split(text).left_out > 0 for text, _ in texts)
+        longer = sum(self.left_out(*_two(text, self.pairs)) > 0 for text, _ in texts)
         found = {f"loss (nats per {self.unit})": loss, "accuracy": right, "texts": len(texts)}
         return found | ({"longer ones cut off": longer} if longer else {})
 
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""
         return self.loss_and_accuracy(texts, batch_size)[1]
-
-    def _split(self, text):
-        return self.read(*text.split("\t", 1)) if self.pairs else self.read(text)
 
 
 class ClassifyTask(Task):
@@ -200,7 +197,25 @@ class ClassifyTask(Task):
     tokenizer_names = ("tokenizer",)
 
     def settled(self, options):
-        return _settled(options)
+        """The options with all sizes and training settings: as given, from the run to fine-tune, or the defaults.
+
+        Raises ValueError for a given size that differs from the run's.
+        """
+        if options.pretrained is not None:
+            return _settled_for_pretrained(options)
+        usual = BUILT_IN if options.data is None else OWN_DATA
+        options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
+        if options.warmup is None:
+            options = replace(options, warmup=WARM_TEXTS // options.batch_size)
+        given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
+        if options.init is None:
+            return replace(options, **{**mlm.SIZES, **given})
+        _, trained, _ = mlm.MLMTask().read(options.init)
+        sizes = {name: getattr(trained, name) for name in mlm.SIZES}
+        differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
+        if differing:
+            raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
+        return replace(options, **sizes)
 
     def check_stored(self, options):
         names = (*(() if options.pretrained else mlm.SIZES), "steps", "warmup", "dropout")
@@ -264,7 +279,7 @@ class ClassifyTask(Task):
             _batches(train, options.batch_size, options.seed), list(_batches(validation, 128).in_order()),
             schedule=falling_cosine(options),
             note=f"{len(split.train):,} {what} to learn from, {len(split.validation):,} for validation, "
-            f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
+            f"{len(split.test):,} unseen for the test; {len(labels)} labels: {listed(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
             + fine_tuning.note(model, options)
@@ -277,28 +292,6 @@ class ClassifyTask(Task):
         classifier = Classifier.of(run)
         test = [pair for pair in run.data.test if _encoded(classifier.tokenizer, *_two(pair[0], classifier.pairs)).ids]
         return {"accuracy on unseen sentences": classifier.accuracy(test)} if test else {}
-
-
-def _settled(options):
-    """The options with all sizes and training settings: as given, from the run to fine-tune, or the defaults.
-
-    Raises ValueError for a given size that differs from the run's.
-    """
-    if options.pretrained is not None:
-        return _settled_for_pretrained(options)
-    usual = BUILT_IN if options.data is None else OWN_DATA
-    options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
-    if options.warmup is None:
-        options = replace(options, warmup=WARM_TEXTS // options.batch_size)
-    given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
-    if options.init is None:
-        return replace(options, **{**mlm.SIZES, **given})
-    _, trained, _ = mlm.MLMTask().read(options.init)
-    sizes = {name: getattr(trained, name) for name in mlm.SIZES}
-    differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
-    if differing:
-        raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
-    return replace(options, **sizes)
 
 
 def _settled_for_pretrained(options):
@@ -335,7 +328,7 @@ def _are_pairs(split):
 
 def _two(text, pairs):
     """A text and its second text, or None."""
-    return [part.strip() for part in text.split("\t")] if pairs else (text, None)
+    return [part.strip() for part in text.split("\t", 1)] if pairs else (text, None)
 
 
 def _encoded(tokenizer, text, second=None, max_len=None):
@@ -361,8 +354,3 @@ def _batches(texts, batch_size, seed=0):
     """The batches of (Encoded, index of the label)."""
     rows = [(one.ids, label) for one, label in texts]
     return data.LabelledBatches(rows, batch_size, seed, segments=[one.segments for one, _ in texts])
-
-
-def _named(labels, most=6):
-    """The first labels, for a message."""
-    return ", ".join(labels[:most]) + (" …" if len(labels) > most else "")

@@ -7,7 +7,8 @@ import numpy as np
 from ..data.streams import Segment
 from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
 from ..support.checks import check_all_at_least, check_at_least
-from ..training import Adam, NextToken, SegmentRecurrence
+from ..training import Adam, NextToken, SegmentRecurrence, Trainer
+from .trained import share_right
 
 IGNORED = -1  # the target at positions that are not predicted
 
@@ -91,29 +92,20 @@ def copy_experiment(
 
 def _learn(objective, streams, unseen, measured, lr):
     """Train up to the last of the steps `measured`; returns the accuracy at each of them."""
-    optimizer = Adam(objective.model.parameters(), lr)
-    accuracies = []
-    for step in range(measured[-1] + 1):
-        if step in measured:
-            accuracies.append(_accuracy(objective, unseen))
-        optimizer.zero_grad()
-        objective.forward(streams.batch(step))
-        objective.backward()
-        optimizer.step()
+    trainer, accuracies = Trainer(objective.model, Adam(objective.model.parameters(), lr), objective), []
+    for step in measured:
+        trainer.fit(streams, step, progress=False)
+        if trainer.interrupted:
+            raise KeyboardInterrupt
+        accuracies.append(_accuracy(objective, unseen))
     return accuracies
 
 
 def _accuracy(objective, streams):
     """The share of right answers in one round of the streams."""
-    model, mems, right, asked = objective.model, None, 0, 0
-    with model.evaluating():
-        for step in range(streams.segments):
-            batch = streams.batch(step)
-            if isinstance(objective, SegmentRecurrence):
-                logits, mems = model(batch.ids, mems)
-            else:
-                logits = model(batch.ids)
-            counts = batch.targets != IGNORED
-            right += int((logits.argmax(axis=-1) == batch.targets)[counts].sum())
-            asked += int(counts.sum())
-    return right / asked
+
+    def hits(batch):
+        likeliest = objective.logits(batch).argmax(axis=-1)  # (B, T)
+        return (likeliest == batch.targets)[batch.targets != IGNORED]
+
+    return share_right(objective.model, map(streams.batch, range(streams.segments)), hits)

@@ -4,7 +4,9 @@ A checkpoint holds the parameters that learn. With frozen layers or LoRA these a
 pretrained folder, which the checkpoint names with a checksum.
 """
 
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from zlib import crc32
 
 import numpy as np
@@ -134,18 +136,11 @@ def note(model, options):
 
 def without_special_tokens(tokenizer):
     """A tokenizer for a text that is cut into blocks, in which special tokens such as the first one have no place."""
-    return _Plain(tokenizer) if isinstance(tokenizer, PretrainedTokenizer) else tokenizer
-
-
-class _Plain:
-    def __init__(self, tokenizer):
-        self.tokenizer = tokenizer
-
-    def __len__(self):
-        return len(self.tokenizer)
-
-    def encode(self, text):
-        return self.tokenizer.encode(text, special=False)
+    if not isinstance(tokenizer, PretrainedTokenizer):
+        return tokenizer
+    plain = copy(tokenizer)
+    plain.encode = partial(tokenizer.encode, special=False)
+    return plain
 
 
 def _sum_of_frozen(model):

@@ -11,7 +11,7 @@ from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained
+from .trained import Trained, share_right
 
 # the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
@@ -130,14 +130,14 @@ class MLMTask(Task):
 
     def measure(self, run):
         """The share of the masked validation tokens that the model predicts as the likeliest."""
-        model, right, asked = run.setup.model, 0, 0
-        with model.evaluating():
-            for batch in run.setup.validation:
-                places = batch.targets >= 0  # (B, S)
-                likeliest = model.mlm_logits(batch.ids, places=places).argmax(axis=-1)  # (N,)
-                right += int((likeliest == batch.targets[places]).sum())
-                asked += len(likeliest)
-        return {"hidden tokens found on unseen sentences": right / asked}
+
+        def hits(batch):
+            places = batch.targets >= 0  # (B, S)
+            likeliest = run.setup.model.mlm_logits(batch.ids, places=places).argmax(axis=-1)  # (N,)
+            return likeliest == batch.targets[places]
+
+        found = share_right(run.setup.model, run.setup.validation, hits)
+        return {"hidden tokens found on unseen sentences": found}
 
 
 def config(options, vocab_size):

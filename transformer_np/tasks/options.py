@@ -9,7 +9,6 @@ from ..data.bpe import FIRST_MERGE
 from ..support.checks import check_choice, check_typed
 from ..training import Muon, cosine_schedule, in_blocks
 
-CHAR_OR_BPE = ("char", "bpe")
 # for the widths 64 to 256: an update of a matrix has the same size in every direction at any width
 MUON_LR, MUON_WARMUP = 0.03, 50
 OF_MUON = {"lr": MUON_LR, "warmup": MUON_WARMUP}

@@ -19,7 +19,7 @@ from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, mean_loss, share_exact, with_perplexity
+from .trained import Trained, in_batches, mean_loss, share_equal, share_right, with_perplexity
 
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
@@ -130,9 +130,7 @@ class TextToText(Trained):
         answers.pretrained, answers.not_applied, answers.seen = True, found.not_applied, data.Seen(spaces=None)
         return answers
 
-    @property
-    def reader(self):
-        return self.tokenizer.tokenizer
+    reader = property(lambda self: self.tokenizer.tokenizer)
 
     def plain(self, text):
         return SENTINEL.sub(" ", text)
@@ -192,16 +190,16 @@ class TextToText(Trained):
 
     def exact_match(self, pairs, batch_size=128):
         """The share of (input, output) whose greedy answer is exactly the output, in [0, 1]."""
-        config = self.model.config
+        config, targets = self.model.config, [target for _, target in pairs]
 
-        def written(src, targets):
-            longest = max(len(self.tokenizer.encode(target)) for target in targets)
+        def written(src, chosen):
+            longest = max(len(self.tokenizer.encode(targets[i])) for i in chosen)
             # one extra token is enough to be wrong
             outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
             return map(self.tokenizer.decode, outputs)
 
-        encoded = [(self.encode(text)[0], target) for text, target in pairs]
-        return share_exact(encoded, written, batch_size, config.pad_id)
+        sources = [self.encode(text)[0] for text, _ in pairs]
+        return share_equal(in_batches(sources, written, batch_size, config.pad_id), targets)
 
     def evaluate(self, path):
         """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
@@ -223,9 +221,6 @@ class _PretrainedSentinels(data.SentinelTokenizer):
         self.unknown_ids = tokenizer.without_token(size)
         while tokenizer.tokens(mark := data.sentinel(len(self.sentinels)))[:1] == [mark]:
             self.sentinels.append(tokenizer.encode(mark)[0])
-
-    def __len__(self):
-        return len(self.tokenizer)
 
     def encode(self, text):
         return self.tokenizer.encode(text)
@@ -355,15 +350,11 @@ def _fits(tokenizer, pair, max_len):
 
 def _found(run):
     """The share of the hidden validation tokens that the model predicts as the likeliest."""
-    right = asked = 0
-    model = run.setup.model
-    first_sentinel = len(run.tokenizers["tokenizer"])
-    with model.evaluating():
-        for batch in run.setup.validation:
-            if not (batch.src >= first_sentinel).any():  # of another task
-                continue
-            places = (batch.tgt_out > EOS) & (batch.tgt_out < first_sentinel)  # (B, T)
-            likeliest = model(batch.src, batch.tgt_in).argmax(axis=-1)
-            right += int((likeliest == batch.tgt_out)[places].sum())
-            asked += int(places.sum())
-    return right / asked
+    model, first_sentinel = run.setup.model, len(run.tokenizers["tokenizer"])
+
+    def hits(batch):
+        likeliest = model(batch.src, batch.tgt_in).argmax(axis=-1)  # (B, T)
+        return (likeliest == batch.tgt_out)[(batch.tgt_out > EOS) & (batch.tgt_out < first_sentinel)]
+
+    of_spans = [batch for batch in run.setup.validation if (batch.src >= first_sentinel).any()]
+    return share_right(model, of_spans, hits)

@@ -20,7 +20,7 @@ from ..support.counts import counted
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from . import options as flag
-from .options import CHAR_OR_BPE, MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
+from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained, mean_loss, with_perplexity
@@ -33,36 +33,44 @@ VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations
 
 
 @dataclass(frozen=True)
-class GPTOptions(TaskOptions):
-    """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text."""
+class ContinuationOptions(TaskOptions):
+    """The options of a model that learns to continue a text. The defaults learn the built-in text."""
 
     text: str | None = flag.text()
-    pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
-    freeze: int | None = fine_tuning.freeze()
-    lora: int | None = fine_tuning.lora()
-    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
+    tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
     vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
-    block_size: int | None = option(
-        None,
-        f"context in tokens: how much the model sees at once (default: {BLOCK}; with --pretrained at most its own)",
-    )
-    batch_size: int = option(12, "blocks per step")
     steps: int = option(2000, "training steps; the learning rate falls until the last one")
     layers: int = option(4, "blocks of the model")
     heads: int = option(4, "attention heads")
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    dropout: float = flag.share(0.0, "share of features dropped during training")
+    optimizer: str = flag.optimizer("muon")
+    lr: float | None = flag.lr(1e-3)
+    min_lr: float | None = flag.min_lr()
+    warmup: int | None = flag.warmup()
+
+
+@dataclass(frozen=True)
+class GPTOptions(ContinuationOptions):
+    """All options of a training run. The defaults are nanoGPT's for a CPU."""
+
+    pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
+    freeze: int | None = fine_tuning.freeze()
+    lora: int | None = fine_tuning.lora()
+    block_size: int | None = option(
+        None,
+        f"context in tokens: how much the model sees at once (default: {BLOCK}; with --pretrained at most its own)",
+    )
+    batch_size: int = option(12, "blocks per step")
     optimizer: str | None = flag.optimizer(None, "muon; with --pretrained adamw")
     head: str = option("tied", "whether the output shares the embedding's parameters", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
-    dropout: float = flag.share(0.0, "share of features dropped during training")
     lr: float | None = option(
         None,
         f"highest learning rate (default: {MUON_LR}; with --optimizer adamw {LR} * sqrt(128 / d_model), "
         f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
     )
-    min_lr: float | None = flag.min_lr()
-    warmup: int | None = flag.warmup()
     weight_decay: float = flag.weight_decay(0.1)
     beta1: float = flag.share(0.9, "AdamW: decay rate of the mean gradient")
     beta2: float = flag.share(0.99, "AdamW: decay rate of the mean squared gradient")

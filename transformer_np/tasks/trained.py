@@ -24,13 +24,8 @@ class Trained:
 
     task, seen, labels, mask, reads, unit = None, Seen(), None, None, "beginning", "token"
 
-    @property
-    def reader(self):
-        return self.tokenizer
-
-    @property
-    def writer(self):
-        return self.reader
+    reader = property(lambda self: self.tokenizer)
+    writer = property(lambda self: self.reader)
 
     def inputs(self, text):
         """The arguments of the model for a text; of an encoder–decoder those of its encoder."""
@@ -87,22 +82,30 @@ def mean_loss(objective, batches):
     return float(nats / max(1, targets))
 
 
+def share_right(model, batches, hits):
+    """The share of what a model gets right in all batches, in [0, 1], in eval mode; hits(batch): where it does."""
+    with model.evaluating():
+        return float(np.concatenate([hits(batch) for batch in batches]).mean())
+
+
 def with_perplexity(loss):
     """{name: number} of a mean loss."""
     return {"loss (nats per token)": loss, "perplexity": exp(min(loss, 700.0))}
 
 
-def share_exact(examples, written, batch_size, pad_id=PAD):
-    """The share of (source ids, target text) whose target is what the model writes, in [0, 1].
-
-    written: the texts for a batch of sources (B, S) and its targets. Raises ValueError without examples.
-    """
-    if not examples:
+def in_batches(sources, written, batch_size, pad_id=PAD):
+    """The texts that a model writes for lists of source ids, in their order; written(src, chosen): those for a batch
+    (B, S) of the sources at these places, which have similar lengths. Raises ValueError without sources."""
+    if not sources:
         raise ValueError("there are no examples to measure")
-    examples = sorted(examples, key=lambda example: len(example[0]))  # little padding
-    right = 0
-    for start in range(0, len(examples), batch_size):
-        sources, targets = zip(*examples[start : start + batch_size], strict=True)
-        outputs = written(pad_batch(sources, pad_id), targets)
-        right += sum(output == target for output, target in zip(outputs, targets, strict=True))
-    return right / len(examples)
+    order, texts = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
+        src = pad_batch([sources[i] for i in chosen], pad_id)
+        texts |= zip(chosen, written(src, chosen), strict=True)
+    return [texts[i] for i in range(len(sources))]
+
+
+def share_equal(outputs, targets):
+    """The share of outputs that are the target, in [0, 1]."""
+    return sum(output == target for output, target in zip(outputs, targets, strict=True)) / len(targets)

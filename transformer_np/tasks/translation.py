@@ -18,7 +18,7 @@ from . import options as flag
 from .bleu import bleu
 from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, mean_loss, share_exact, with_perplexity
+from .trained import Trained, in_batches, mean_loss, share_equal, with_perplexity
 
 BUILT_IN, OWN_PAIRS = 800, {"muon": 1000, "adamw": 2000}  # steps: the built-in sentences follow few rules
 LR = 3.6e-3  # at a width of 64, for own pairs: with the paper's rate, twice as high, they are learned more slowly
@@ -85,13 +85,8 @@ class Translator(Trained):
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
 
-    @property
-    def reader(self):
-        return self.src_tokenizer
-
-    @property
-    def writer(self):
-        return self.tgt_tokenizer
+    reader = property(lambda self: self.src_tokenizer)
+    writer = property(lambda self: self.tgt_tokenizer)
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
@@ -152,13 +147,17 @@ class Translator(Trained):
     def exact_match(self, pairs, batch_size=128):
         """The share of pairs whose greedy translation is the target as written, except for runs of white space, in
         [0, 1]."""
+        outputs = self._translations([source for source, _ in pairs], batch_size)
+        return share_equal(outputs, [_spaced(target) for _, target in pairs])
 
-        def written(src, targets):
+    def _translations(self, sentences, batch_size=128):
+        """The greedy translations of sentences, with one space for each run of white space."""
+
+        def written(src, _):
             outputs = greedy_decode(self._writer, src, self.longest_output(src))
             return [_spaced(self.tgt_tokenizer.decode(ids)) for ids in outputs]
 
-        encoded = [(self.src_tokenizer.encode(source), _spaced(target)) for source, target in pairs]
-        return share_exact(encoded, written, batch_size)
+        return in_batches([self.src_tokenizer.encode(sentence) for sentence in sentences], written, batch_size)
 
     def evaluate(self, path):
         """The loss, the perplexity, the exact match and BLEU on sentence pairs; see `Trained.evaluate`."""
@@ -170,9 +169,9 @@ class Translator(Trained):
             raise ValueError(f"no sentence pair in {path} is short enough for the model: {most} tokens")
         batches = data.Seq2SeqBatches(_encode(pairs, tokenizers, most), 128).in_order()
         loss = mean_loss(TeacherForcing(self.model), batches)
-        outputs, targets = [self.translate(source) for source, _ in pairs], [_spaced(target) for _, target in pairs]
-        right = sum(_spaced(output) == target for output, target in zip(outputs, targets, strict=True))
-        found, score = with_perplexity(loss) | {"exact match": right / len(pairs)}, bleu(outputs, targets)
+        outputs = self._translations([source for source, _ in pairs])
+        targets = [_spaced(target) for _, target in pairs]
+        found, score = with_perplexity(loss) | {"exact match": share_equal(outputs, targets)}, bleu(outputs, targets)
         found |= ({} if score is None else {"BLEU": score}) | {"sentence pairs": len(pairs)}
         return found | ({"longer ones left out": len(read) - len(pairs)} if len(pairs) < len(read) else {})
 

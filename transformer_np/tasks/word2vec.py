@@ -14,7 +14,7 @@ from ..training import Adam, NegativeSampling
 from . import options as flag
 from .options import TaskOptions, option
 from .task import Setup, Task, vocabulary
-from .trained import Trained
+from .trained import Trained, share_right
 
 MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
 PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation
@@ -151,14 +151,16 @@ class Word2VecTask(Task):
 
     def measure(self, run):
         """The share of unseen pairs in which the true neighbour scores higher than all drawn words."""
-        model, right, pairs = run.setup.model, 0, 0
-        for batch in run.setup.validation:
+        model = run.setup.model
+
+        def hits(batch):
             center, context = model.center.data[batch.center], model.context.data
             scores = np.vecdot(center, context[batch.context])  # (N,)
             noise = np.vecdot(center[:, None], context[batch.negatives])  # (N, K)
-            right += int((scores > noise.max(axis=-1)).sum())
-            pairs += len(scores)
-        return {"true neighbours told from drawn words in unseen text": right / pairs}
+            return scores > noise.max(axis=-1)
+
+        share = share_right(model, run.setup.validation, hits)
+        return {"true neighbours told from drawn words in unseen text": share}
 
     def speed(self, run):
         history = run.trainer.history

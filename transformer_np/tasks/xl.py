@@ -9,36 +9,23 @@ from ..models import TransformerXL, TransformerXLConfig
 from ..support.checks import refusing
 from ..training import Adam, SegmentRecurrence
 from . import options as flag
-from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, optimizer_of, option, sizes
+from .options import falling_cosine, optimizer_of, option, sizes
 from .task import Setup
-from .text import GPTTask, TextGenerator
+from .text import ContinuationOptions, GPTTask, TextGenerator
 from .trained import mean_loss
 
 
 @dataclass(frozen=True)
-class XLOptions(TaskOptions):
-    """All options of a training run. The defaults learn the built-in text."""
+class XLOptions(ContinuationOptions):
+    """All options of a training run."""
 
-    text: str | None = flag.text()
-    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
-    vocab_size: int = flag.vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     segment_len: int = option(32, "tokens per segment; gradients do not flow into earlier segments")
     mem_len: int = option(64, "earlier positions that each layer remembers; 0: no memory", least=0)
     eval_mem_len: int | None = option(
         None, "the same for validation, where it may be larger (default: as in training)", least=0
     )
     batch_size: int = option(16, "parallel streams of the text per step")
-    steps: int = option(2000, "training steps; the learning rate falls until the last one")
-    layers: int = option(4, "blocks of the model")
-    heads: int = option(4, "attention heads")
-    d_model: int = option(128, "features of a token")
-    d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
-    dropout: float = flag.share(0.0, "share of features dropped during training")
-    optimizer: str = flag.optimizer("muon")
-    lr: float | None = flag.lr(1e-3)
-    min_lr: float | None = flag.min_lr()
-    warmup: int | None = flag.warmup()
     clip: float = option(0.25, "largest norm of the gradient")
     seed: int = flag.seed("parameters and dropout")
 

@@ -3,7 +3,6 @@ that neither memory nor checkpoints grow with the number of steps."""
 
 import os
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
@@ -23,8 +22,8 @@ class History:
     """The record of a training run: loss (nats per token) and learning rate of every step, (step, loss) of every
     validation, and the seconds spent in steps."""
 
-    losses: Sequence = field(default_factory=list)
-    learning_rates: Sequence = field(default_factory=list)
+    losses: list = field(default_factory=list)
+    learning_rates: list = field(default_factory=list)
     validation: list = field(default_factory=list)
     seconds: float = 0.0
 
@@ -41,8 +40,9 @@ class History:
             raise ValueError(f"{path} has no history: {error} is missing") from None
 
     def __repr__(self):
-        steps = f"{len(self.losses)} steps in {self.seconds:.1f} s"
-        loss = f", loss {self.losses[0]:.4f} → {self.losses[-1]:.4f}" if self.losses else ""
+        losses = self.losses
+        steps = f"{len(losses)} steps in {self.seconds:.1f} s"
+        loss = f", loss {losses[0]:.4f} → {losses[-1]:.4f}" if losses else ""
         validation = f", validation {self.validation[-1][1]:.4f}" if self.validation else ""
         return f"<History: {steps}{loss}{validation}>"
 
@@ -112,7 +112,20 @@ class Record:
 
     def history(self, validation=(), seconds=0.0):
         """The History that reads from this record."""
-        return History(Column(self, 0), Column(self, 1), list(validation), seconds)
+        return Recorded(self, list(validation), seconds)
+
+
+class Recorded(History):
+    """The History of a Record, whose losses and learning rates are read when they are asked for, as lists."""
+
+    def __init__(self, record, validation, seconds):
+        self._record, self.validation, self.seconds = record, validation, seconds
+
+    losses = property(lambda self: self._column(0))
+    learning_rates = property(lambda self: self._column(1))
+
+    def _column(self, number):
+        return self._record.rows(0, len(self._record))[:, number].tolist()
 
 
 def read_history(checkpoint, tensors, header):
@@ -124,41 +137,6 @@ def read_history(checkpoint, tensors, header):
         record = Record.load(checkpoint, header["step"], header["history"])
     validation = [(int(step), float(loss)) for step, loss in tensors["history.validation"]]
     return record.history(validation, header["seconds"]), record
-
-
-class Column(Sequence):
-    """One number per step, read from its record on demand. It is used like a list, and slices are lists."""
-
-    def __init__(self, record, column):
-        self._record, self._column = record, column
-
-    def __len__(self):
-        return len(self._record)
-
-    def __getitem__(self, place):
-        chosen = range(len(self))[place]
-        if isinstance(chosen, int):
-            return float(self._numbers(chosen, chosen + 1)[0])
-        if not chosen:
-            return []
-        first, last = sorted((chosen[0], chosen[-1]))
-        return self._numbers(first, last + 1)[chosen[0] - first :: chosen.step].tolist()
-
-    def __iter__(self):
-        for start in range(0, len(self), CHUNK):
-            yield from self._numbers(start, min(start + CHUNK, len(self))).tolist()
-
-    def __array__(self, dtype=None, copy=None):
-        return self._numbers(0, len(self)).astype(dtype or float)
-
-    def __eq__(self, other):
-        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
-
-    def __repr__(self):
-        return repr(list(self))
-
-    def _numbers(self, start, stop):
-        return self._record.rows(start, stop)[:, self._column]
 
 
 def history_path(checkpoint):

@@ -115,8 +115,8 @@ class Workers(Team):
 
     # --- messages between the members ----------------------------------------------------------------------------
 
-    def _collect(self, value):
-        """Send a value to the leader  ->  there the values of all by rank, elsewhere None. Raises their errors."""
+    def gather(self, value):
+        """As `Team.gather`; raises the errors of the others."""
         if self.rank:
             self._say(0, value)
             return None
@@ -147,7 +147,7 @@ class Workers(Team):
             raise _Gone(rank) from None
 
     def total(self, *numbers):
-        said = self._collect(numbers)
+        said = self.gather(numbers)
         return self._answer(said and tuple(sum(column) for column in zip(*said, strict=True)))
 
     def add_gradients(self, optimizer):
@@ -161,11 +161,8 @@ class Workers(Team):
         return part
 
     def updated(self, optimizer):
-        self._collect(None)
+        self.gather(None)
         self._answer()
-
-    def gather(self, value):
-        return self._collect(value)
 
 
 def _how_it_ended(process):

@@ -172,7 +172,7 @@ def _as_input(x):
 def _where(error):
     """An error of the user's code in one line, with the last line outside this package."""
     own = __name__.partition(".")[0]
-    frames = [frame for frame in traceback.walk_tb(error.__traceback__)]
+    frames = traceback.walk_tb(error.__traceback__)
     frames = [f for f in frames if f[0].f_globals.get("__name__", "").partition(".")[0] != own]
     said = f"{type(error).__name__}: {error}"
     if not frames:
