@@ -52,21 +52,6 @@ def score(log_prob, length, penalty):
     return log_prob / ((5 + length) / 6) ** penalty
 
 
-def plain_beam(model, src, beam_size, max_len, penalty):
-    """(score, log p, ids) of what is left in the beam, best first."""
-    alive, ended = [(0.0, [])], []
-    for length in range(1, max_len + 1):
-        grown = [
-            (total + log_prob, [*ids, token])
-            for total, ids in alive
-            for token, log_prob in enumerate(next_log_probs(model, src, ids))
-        ]
-        best = sorted(grown, key=lambda c: -c[0])[: beam_size - len(ended)]
-        ended += [(score(total, length, penalty), total, ids[:-1]) for total, ids in best if ids[-1] == EOS]
-        alive = [(total, ids) for total, ids in best if ids[-1] != EOS]
-    return sorted(ended + [(score(total, max_len, penalty), total, ids) for total, ids in alive], reverse=True)
-
-
 def every_output(model, src, max_len, penalty):
     """(score, log p, ids) of every output there is, best first."""
     found, ids = [], []
@@ -210,19 +195,6 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty, seed):
         expected = every_output(model, src, 4, penalty)
         assert len(expected) == 1 + 3 + 9 + 27 + 81
         assert_same_hypotheses(hypotheses, expected)
-
-
-SEEDS_AND_SIZES = few_of(product(SEEDS, (2, 3, 5)), [*product(SEEDS, (3,)), (0, 2), (1, 5), (4, 5)])
-
-
-@pytest.mark.parametrize(("seed", "beam_size"), SEEDS_AND_SIZES)
-def test_beam_search(speaker, seed, beam_size):
-    model = speaker(seed)
-    found = beam_search(model, SRC, beam_size, 5, 0.6, return_hypotheses=True)
-    for src, hypotheses in zip(SRC, found, strict=True):
-        assert len(hypotheses) == beam_size
-        assert_same_hypotheses(hypotheses, plain_beam(model, src, beam_size, 5, 0.6))
-    assert beam_search(model, SRC, beam_size, 5, 0.6) == [hypotheses[0].ids for hypotheses in found]
 
 
 # --- what decoding leaves behind -------------------------------------------------------------------------------------

@@ -17,15 +17,6 @@ def model(random_module):
     return random_module(GPT(config), 2.0)
 
 
-# --- the distribution ------------------------------------------------------------------------------------------------
-
-
-def test_top_p_that_is_reached_exactly_needs_no_further_token():
-    halves = np.array([0.0, 0.0, -np.inf, -np.inf])
-    assert sampling_distribution(halves, top_p=0.5).tolist() == [1, 0, 0, 0]
-    assert sampling_distribution(np.zeros(4), top_p=0.75).tolist() == [1 / 3] * 3 + [0]
-
-
 # --- generate --------------------------------------------------------------------------------------------------------
 
 PROMPT = np.array([[3, 12, 3], [0, 5, 8]])

@@ -1,8 +1,5 @@
 """Byte-level BPE: what is merged, that no text is lost, and that training looks only where it must."""
 
-from collections import Counter
-from itertools import pairwise
-
 import pytest
 
 from transformer_np.data import BPETokenizer, bpe, documentation_text
@@ -24,36 +21,6 @@ def test_merges_by_hand():
     assert tokenizer.merges == [[a, b], [260, 260], [ids_of(" ")[0], 261]]
     assert tokenizer.vocabulary[260:] == ["ab", "abab", " abab"]
     assert tokenizer.encode("abab abab ab a") == [261, 262, *ids_of(" "), 260, *ids_of(" a")]
-
-
-def by_hand(text, number):
-    """The same algorithm with everything counted anew for every merge."""
-    words = Counter(BPETokenizer.cut(text))
-    words = [(ids_of(piece), weight) for piece, weight in words.items()]
-    merges = []
-    while len(merges) < number:
-        counts = Counter()
-        for ids, weight in words:
-            for pair in pairwise(ids):
-                counts[pair] += weight
-        pair = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
-        if counts[pair] < 2:
-            break
-        for ids, _ in words:
-            i = 0
-            while i < len(ids) - 1:
-                if (ids[i], ids[i + 1]) == pair:
-                    ids[i : i + 2] = [260 + len(merges)]
-                i += 1
-        merges.append(list(pair))
-    return merges
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("text", [TEXT, "aaaa aaaaa aaa aaaaaaa aa", documentation_text()[:6000]])
-def test_counting_only_what_changed_gives_the_same_merges(text):
-    merges = BPETokenizer.train([text], max_size=360).merges
-    assert merges == by_hand(text, 100) and len(merges) > 2
 
 
 def test_rare_pairs_are_not_merged():

@@ -4,18 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import data
-from transformer_np.data import (
-    BOS,
-    EOS,
-    PAD,
-    MixedBatches,
-    Seq2SeqBatches,
-    SkipGrams,
-    SpanBatches,
-    TextBatches,
-    TextStreams,
-    pad_batch,
-)
+from transformer_np.data import BOS, EOS, PAD, Seq2SeqBatches, pad_batch
 from transformer_np.tasks.copying import CopyStreams
 
 IDS = np.random.default_rng(0).integers(4, 30, 200).astype(np.uint8)  # computed with as bytes, 255 + 1 would be 0
@@ -25,12 +14,12 @@ KINDS = {  # name: the batches of a seed, how many make an epoch
     "pairs": (lambda seed: Seq2SeqBatches(PAIRS, 4, seed), 6),
     "labelled": (lambda seed: data.LabelledBatches([(text, i % 3) for i, text in enumerate(TEXTS)], 4, seed), 6),
     "masked": (lambda seed: data.MaskedBatches(TEXTS, 4, 31, seed), 6),
-    "text": (lambda seed: TextBatches(IDS, 7, 4, seed), None),
-    "spans": (lambda seed: SpanBatches(IDS, range(90, 99), 12, 4, seed), None),
-    "mixed": (lambda seed: MixedBatches([Seq2SeqBatches(PAIRS, 4, seed), Seq2SeqBatches(PAIRS[:5], 2, seed)]), 6),
-    "skip-grams": (lambda seed: SkipGrams(IDS, 30, 3, 2, 30, 0.05, seed), 7),
+    "text": (lambda seed: data.TextBatches(IDS, 7, 4, seed), None),
+    "spans": (lambda seed: data.SpanBatches(IDS, range(90, 99), 12, 4, seed), None),
+    "mixed": (lambda seed: data.MixedBatches([Seq2SeqBatches(PAIRS, 4, seed), Seq2SeqBatches(PAIRS[:5], 2, seed)]), 6),
+    "skip-grams": (lambda seed: data.SkipGrams(IDS, 30, 3, 2, 30, 0.05, seed), 7),
     "copying": (lambda seed: CopyStreams(5, 3, 4, 6, 8, seed), 8),
-    "streams": (lambda seed: TextStreams(IDS, 4, 3), None),  # in the order of the text: no seed
+    "streams": (lambda seed: data.TextStreams(IDS, 4, 3), None),  # in the order of the text: no seed
 }
 each = pytest.mark.parametrize("kind", KINDS)
 

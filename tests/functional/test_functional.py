@@ -96,22 +96,6 @@ def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
         assert np.array_equal(argument, copy)
 
 
-# --- embedding -------------------------------------------------------------------------------------------------------
-
-IDS = np.array([[4, 1, 4, 1], [0, 4, 1, 6], [4, 4, 4, 4]])  # repeated; 2, 3 and 5 never occur
-
-
-@pytest.mark.parametrize("ids", [IDS, IDS.astype(np.int32), IDS.astype(np.uint8), np.array(3)])
-def test_embedding(rng, ids):
-    """Every occurrence of an id counts in the gradient."""
-    table, dy, expected = rng.normal(size=(7, 5)), rng.normal(size=(*ids.shape, 5)), np.zeros((7, 5))
-    y = F.embedding(ids, table)
-    assert y.shape == dy.shape and all(np.array_equal(y[i], table[ids[i]]) for i in np.ndindex(ids.shape))
-    for i in np.ndindex(ids.shape):
-        expected[ids[i]] += dy[i]
-    assert_near(F.embedding_backward(dy, ids, 7), expected)
-
-
 # --- positional encoding ---------------------------------------------------------------------------------------------
 
 
@@ -119,63 +103,7 @@ def test_sinusoidal_encoding_in_float32_is_as_exact_as_float32_can_be():
     assert np.array_equal(F.sinusoidal_encoding(300, 8), F.sinusoidal_encoding(300, 8, np.float64).astype(np.float32))
 
 
-# --- softmax ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_softmax_of_huge_logits(dtype):
-    x = np.array([[1e4, -1e4, 1e4], [-1e4, -1e4, -1e4]], dtype)
-    assert_near(F.softmax(x), np.array([[0.5, 0, 0.5], [1 / 3, 1 / 3, 1 / 3]], dtype))
-    x = np.array([[1e4 + 1, 1e4], [-1e4, -1e4 + 1]], dtype)
-    np.testing.assert_allclose(F.softmax(x)[0], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)], rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_softmax_of_hidden_entries_and_rows(dtype, axis):
-    x = np.array([[1, -np.inf, 1], [-np.inf, -np.inf, -np.inf], [-np.inf, -1e4, -np.inf]], dtype)
-    expected = np.array([[0.5, 0, 0.5], [0, 0, 0], [0, 1, 0]], dtype)
-    x, expected = (x, expected) if axis == 1 else (x.T, expected.T)
-    y = F.softmax(x, axis)
-    assert np.array_equal(y, expected)
-    assert not F.softmax_backward(np.ones_like(x), y, axis).any()
-    assert check_gradients(F.softmax, x, axis).passed
-
-
 # --- activations -----------------------------------------------------------------------------------------------------
-
-
-def test_relu(rng):
-    x = rng.normal(size=(3, 4, 5))
-    assert np.array_equal(F.relu(x), [[[max(0.0, v) for v in row] for row in rows] for rows in x])
-    assert F.relu_backward(np.array([3.0, 3.0, 3.0]), np.array([-1.0, 0.0, 1.0])).tolist() == [0, 0, 3]
-
-
-def plain_gelu(x, approximate):
-    if approximate == "none":
-        return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
-    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-@pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_gelu(rng, approximate):
-    x = np.concatenate([np.linspace(-9, 9, 1001), [-1e4, -40.0, 0.0, 40.0, 1e4]])
-    expected = [plain_gelu(v, approximate) for v in x]
-    np.testing.assert_allclose(F.gelu(x, approximate), expected, rtol=1e-12, atol=1e-12)
-    assert check_gradients(F.gelu, 2 * rng.normal(size=(3, 4, 5)), approximate).passed
-    assert F.gelu(0.5, approximate) == pytest.approx(plain_gelu(0.5, approximate))  # one number
-    assert F.gelu_backward(1.0, 0.0, approximate) == pytest.approx(0.5)
-    by_default = approximate == "tanh"
-    assert np.array_equal(F.gelu(x), F.gelu(x, approximate)) == by_default
-    assert np.array_equal(F.gelu_backward(x, x), F.gelu_backward(x, x, approximate)) == by_default
-
-
-def test_exact_gelu_backward():
-    x = np.concatenate([np.linspace(-9, 9, 1001), [-1e4, -40.0, 0.0, 40.0, 1e4]])
-    density = [math.exp(-v * v / 2) / math.sqrt(2 * math.pi) for v in x]
-    below = [(1 + math.erf(v / math.sqrt(2))) / 2 for v in x]
-    expected = 2.5 * (np.array(below) + x * density)
-    np.testing.assert_allclose(F.gelu_backward(np.full_like(x, 2.5), x, "none"), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -230,36 +158,6 @@ def test_dropout(rng):
     np.testing.assert_allclose(y, np.where(keep, x / 0.7, 0), rtol=1e-15)
     assert np.array_equal(F.dropout(x, 0.3, np.random.default_rng(5))[0], y)
     assert not np.array_equal(F.dropout(x, 0.3, 6)[1], keep)
-
-
-# --- loss ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_nothing_to_predict(rng, smoothing):
-    logits, targets = rng.normal(size=(2, 3, 5)), np.full((2, 3), 4)
-    loss, probs = F.cross_entropy(logits, targets, ignore_index=4, label_smoothing=smoothing)
-    assert loss == 0.0
-    assert not F.cross_entropy_backward(probs, targets, ignore_index=4, label_smoothing=smoothing).any()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_cross_entropy_of_huge_logits(dtype):
-    logits = np.array([[1e4, -1e4, 0], [-1e4, 1e4, 1e4]], dtype)
-    loss, probs = F.cross_entropy(logits, np.array([1, 1]))
-    np.testing.assert_allclose(loss, (2e4 + math.log(2)) / 2, rtol=1e-6)
-    np.testing.assert_allclose(F.cross_entropy_backward(probs, np.array([1, 1])), [[0.5, -0.5, 0], [0, -0.25, 0.25]])
-    smooth = F.cross_entropy(logits, np.array([1, 1]), label_smoothing=0.3)[0]
-    first, second = 0.7 * 2e4 + 0.3 * (0 + 2e4 + 1e4) / 3, 0.7 * 0 + 0.3 * 2e4 / 3
-    np.testing.assert_allclose(smooth, (first + second + math.log(2)) / 2, rtol=1e-6)
-
-
-def test_cross_entropy_of_an_impossible_class():
-    """−inf takes a class out of the race."""
-    logits = np.array([[0.5, -np.inf, -0.5]])
-    loss, probs = F.cross_entropy(logits, np.array([2]))
-    assert_near(loss, math.log(1 + math.e))
-    assert F.cross_entropy_backward(probs, np.array([2]))[0, 1] == 0
 
 
 # --- LoRA ------------------------------------------------------------------------------------------------------------

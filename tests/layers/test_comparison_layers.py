@@ -31,18 +31,6 @@ def test_window_attention_is_masked_attention(rng, random_module, length, window
         np.testing.assert_allclose(p.grad, q.grad, rtol=0, atol=scale, err_msg=name)  # sums over all positions
 
 
-def test_weights_by_distance(rng):
-    layer = WindowAttention(D, H, 2, rng=0)
-    x = rng.normal(size=(B, T, D)).astype(np.float32)
-    assert layer.weights is None
-    layer.eval()(x)
-    assert layer.weights.shape == (B, H, T, 5)
-    np.testing.assert_allclose(layer.weights.sum(axis=-1), 1, rtol=1e-5)
-    assert not layer.weights[..., 0, :2].any()  # nothing before the start
-    assert not layer.weights[..., -1, 3:].any()  # nor after the end
-    assert layer.weights[..., 2, :].all()
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_memory_of_window_attention_is_linear(causal):
     """The most bytes held at once: doubling n doubles them, and they are far below one n × n array."""

@@ -31,28 +31,6 @@ def in_segments(model, ids, length):
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
-def test_gradients_stop_at_the_memory(make, ids):
-    """The gradient of a segment is the same whether its memory was computed by the model or is a given array; and it
-    is not the gradient of one long window, which reaches into the segment before."""
-    model = make()
-    first, second = ids[:, :T], ids[:, T : 2 * T]
-    dlogits = np.random.default_rng(1).normal(size=(B, T, V))
-    mems = model(first)[1]
-    model(second, mems)
-    model.backward(dlogits)
-    after_a_segment = {name: p.grad.copy() for name, p in model.named_parameters()}
-    model.zero_grad()
-    model(second, [memory.copy() for memory in mems])
-    model.backward(dlogits)
-    assert all(np.array_equal(p.grad, after_a_segment[name]) for name, p in model.named_parameters())
-    model.zero_grad()
-    model(ids[:, : 2 * T])
-    model.backward(np.concatenate([np.zeros_like(dlogits), dlogits], axis=1))
-    only_in_the_first = np.setdiff1d(first, second)
-    assert len(only_in_the_first)
-    assert all(abs(p.grad - after_a_segment[name]).max() > 1e-6 for name, p in list(model.named_parameters())[:3])
-
-
 def test_mems_are_not_views_and_not_changed(make, ids):
     model = make()
     _, mems = model(ids[:, :T])
@@ -91,19 +69,6 @@ def test_the_context_grows_by_mem_len_with_every_layer(make, ids):
         changed[:, 19 - distance] = (changed[:, 19 - distance] + 1) % V
         reached = not np.array_equal(in_segments(model, changed, 1)[:, -1], logits)
         assert reached == (distance <= L * 3)
-
-
-def test_the_memory_is_what_each_layer_read_last(make, ids):
-    model = make()
-    _, mems = model(ids[:, :3])
-    assert [memory.shape for memory in mems] == [(B, 3, D)] * L
-    np.testing.assert_allclose(mems[0], model.embedding.table.data[ids[:, :3]] * D**0.5)
-    _, longer = model(ids[:, 3:8], mems)
-    assert [memory.shape for memory in longer] == [(B, MEM, D)] * L
-    for old, new in zip(mems, longer, strict=True):
-        assert np.array_equal(new[:, :2], old[:, 1:])
-    np.testing.assert_allclose(longer[0], model.embedding.table.data[ids[:, 1:8]] * D**0.5)
-    np.testing.assert_allclose(longer[1][:, 2:], model.intermediates()["blocks.1.attention.x"])
 
 
 def test_without_a_memory_every_segment_is_the_first(make, ids):

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.text import Text
 from shared import done, fails
 
-from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.data import UNK, PlainWordTokenizer, SkipGrams, Tokenizer, write_vectors
 from transformer_np.data.skipgrams import keep_probability, noise
@@ -42,33 +41,6 @@ def train(file, folder, progress=False, **options):
     return Word2VecTask().train(Word2VecOptions(text=file, **{**TINY, **options}), folder, progress=progress, **how)
 
 
-# --- the loss --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_scores_of_any_size(dtype):
-    def column(*values):
-        return np.array(values, dtype)[:, None]
-
-    center, context = column(100, 100, 100, 100), column(100, -100, 100, -100)  # scores ±1e4
-    negatives = -context[[0, 1, 1, 0]][:, None]
-    with np.errstate(all="raise", under="ignore"):
-        loss, p_context, p_negatives = F.negative_sampling_loss(center, context, negatives)
-        gradients = F.negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives)
-    assert loss == (0 + 2e4 + 1e4 + 1e4) / 4
-    assert p_context.tolist() == [1, 0, 1, 0] and p_negatives[:, 0].tolist() == [0, 1, 1, 0]
-    assert gradients[0][:, 0].tolist() == [0, 50, 25, 25]
-    assert gradients[1][:, 0].tolist() == [0, -25, 0, -25]
-    assert gradients[2][:, 0, 0].tolist() == [0, 25, 25, 0]
-
-
-def test_what_is_small_is_not_lost():
-    center, negatives = np.ones((1, 1), np.float32), np.full((1, 1, 1), -15, np.float32)
-    loss, _, p = F.negative_sampling_loss(center, np.full((1, 1), 15, np.float32), negatives)
-    assert loss == pytest.approx(2 * np.log1p(np.exp(-15)), rel=1e-5)
-    assert p[0, 0] == pytest.approx(1 / (1 + np.exp(15)), rel=1e-5)
-
-
 # --- the model -------------------------------------------------------------------------------------------------------
 
 
@@ -78,14 +50,6 @@ def test_the_model():
     assert loss == pytest.approx(3 * np.log(2), rel=1e-6)
     assert np.abs(model.center.data).max() <= 0.1 and model.center.data.std() > 0.03 and not model.context.data.any()
     assert {"p_context", "p_negatives", "center_vectors"} <= model.intermediates().keys()
-
-
-def test_words_that_do_not_occur_have_no_gradient(rng):
-    model = Word2Vec(Word2VecConfig(9, 5))
-    model.context.data = rng.normal(size=(9, 5))
-    model(np.array([4, 1]), np.array([1, 0]), np.array([[5, 1], [0, 0]]))
-    model.backward()
-    assert [np.flatnonzero(p.grad.any(axis=1)).tolist() for p in (model.center, model.context)] == [[1, 4], [0, 1, 5]]
 
 
 @pytest.mark.parametrize(

@@ -121,38 +121,6 @@ def test_float32_stays_float32(kind):
 # --- the flat buffer -------------------------------------------------------------------------------------------------
 
 
-def test_parameters_and_gradients_are_views_of_the_buffers():
-    before = make_parameters()
-    optimizer = SGD(make_parameters())
-    start = 0
-    for parameter, old in zip(optimizer.parameters, before, strict=True):
-        assert np.array_equal(parameter.data, old.data) and parameter.shape == old.shape
-        parameter.data = np.full(parameter.shape, 2.0)
-        parameter.grad = np.full(parameter.shape, 3.0)
-        assert (optimizer.data[start : start + parameter.data.size] == 2).all()
-        assert (optimizer.grad[start : start + parameter.data.size] == 3).all()
-        start += parameter.data.size
-    assert start == optimizer.data.size == optimizer.grad.size
-    optimizer.zero_grad()
-    assert all((parameter.grad == 0).all() for parameter in optimizer.parameters)
-
-
-def test_parameters_move_along_into_other_memory():
-    parameters = make_parameters()
-    before, optimizer = [p.data.copy() for p in parameters], Adam(parameters)
-    optimizer.move(np.empty)
-    for p, values in zip(parameters, before, strict=True):
-        assert np.array_equal(p.data, values) and np.shares_memory(p.data, optimizer.data)
-        assert np.shares_memory(p.grad, optimizer.grad)
-
-
-def test_a_gradient_that_is_there_already_is_kept():
-    parameter = Parameter(np.zeros(2))
-    parameter.grad = np.array([1.0, 2.0])
-    SGD([parameter], lr=1.0).step()
-    assert parameter.data.tolist() == [-1, -2]
-
-
 def test_refuses_to_go_on_after_astype_or_another_optimizer():
     layer = Linear(3, 4, rng=0)
     first = Adam(layer.parameters())
@@ -188,31 +156,6 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
 def test_what_an_optimizer_refuses(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("kind", [lambda p: SGD(p, momentum=0.9), Adam, AdamW, with_one_matrix])
-def test_the_state_goes_on_bit_for_bit(kind):
-    straight = run(kind(make_parameters()), range(1, 9))
-    first, second = kind(make_parameters()), kind(make_parameters())
-    run(first, range(1, 5))
-    second.data[...] = first.data
-    state = first.state_dict()
-    run(first, [5])  # the state is a copy
-    second.load_state_dict(state)
-    assert all(np.array_equal(a, b) for a, b in zip(run(second, range(5, 9)), straight, strict=True))
-
-
-def test_a_state_of_something_else_changes_nothing():
-    optimizer = Adam(make_parameters())
-    run(optimizer, [1])
-    before = optimizer.state_dict()
-    smaller = Adam(make_parameters(shapes=SHAPES[:1]))
-    incomplete = {name: array for name, array in before.items() if name != "v"}
-    for state in (SGD(make_parameters()).state_dict(), smaller.state_dict(), incomplete, {}):
-        with pytest.raises(ValueError, match="does not belong to this Adam"):
-            optimizer.load_state_dict(state)
-    after = optimizer.state_dict()
-    assert all(np.array_equal(before[name], after[name]) for name in before) and optimizer.steps == 1
 
 
 # --- Muon ------------------------------------------------------------------------------------------------------------
