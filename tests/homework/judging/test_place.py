@@ -866,6 +866,39 @@ def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
     two[...] = one * sin + two * cos  # shown
     return out
 
+--- rows of a loop that are right together, of which the last is what a mistake makes
+says: The gradient of a matrix comes from the last row alone.
+def linear_backward(dy, x, w):
+    rows, outs = x.reshape(-1, w.shape[0]), dy.reshape(-1, w.shape[1])
+    dx, db = np.empty_like(rows), np.zeros(w.shape[1])
+    for n in range(len(rows)):
+        row = rows[n]  # not shown
+        dw = np.outer(row, outs[n])  # shown
+        db += outs[n] / len(rows)
+        dx[n] = w @ outs[n]
+    return dx.reshape(x.shape), dw, db
+
+--- a count is wrong where it is made and not where it divides
+says: The division is by the number of all targets.
+def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
+    rows, ids = probs.reshape(-1, probs.shape[-1]), targets.ravel()
+    seen = np.full(len(ids), True) if ignore_index is None else ids != ignore_index
+    wanted = np.full(rows.shape, label_smoothing / rows.shape[1])
+    wanted[np.nonzero(seen)[0], ids[seen]] += 1 - label_smoothing
+    number = max(len(seen), 1)  # shown
+    return (np.where(seen[:, None], rows - wanted, 0) * (dloss / number)).reshape(probs.shape)
+
+--- a line that something right is computed from is not shown for what else reads it
+says: `da` is scale times the right result.
+def _product(ones, others):
+    return sum(np.outer(one, other) for one, other in zip(ones, others))
+
+def lora_backward(dy, x, low, a, b, scale=1.0):
+    outs = scale * dy.reshape(-1, b.shape[1])  # not shown
+    down = scale * outs @ b.T  # shown
+    db = _product(low.reshape(-1, a.shape[1]), outs)
+    return (down @ a.T).reshape(x.shape), _product(x.reshape(-1, a.shape[0]), down), db
+
 --- the wrong one of equally many
 says: the one with the larger ids is merged
 def learn_merges(words, counts, num_merges, first_id, min_count=2):

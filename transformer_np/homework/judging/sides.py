@@ -9,7 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import family_of, family_with
 from .syntax import name_of
-from .traced import Known, Traced, flat, is_data, is_filled, is_number, key
+from .traced import Known, Traced, flat, is_data, is_filled, is_number, joined, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -191,6 +191,8 @@ class Sides:
         """The nodes of the answer with values of the right ones only."""
         own, known = self.values(number), self.known_in(number, shape)
         fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+        whole = {n: joined(values) for n, values in own.items() if n not in fine and len(values) < MOST_VALUES}
+        fine |= {n for n, value in whole.items() if value is not None and known.has(flat(value, shape))}
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
         return fine - {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
 

@@ -7,13 +7,14 @@ NaN and infinity are told where they first occur.
 """
 
 import ast
+from operator import itemgetter
 
 import numpy as np
 
 from .compare import NEARLY_ALL, close
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Known, alike, flat, is_array, is_data, is_filled, kept, key
+from .traced import Known, alike, flat, is_array, is_data, is_filled, joined, kept, key
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
@@ -59,7 +60,7 @@ def _is_before(sides, place, other):
     """Whether a place writes a variable that another one reads, and which is not right in every failing case."""
     for number in sides.failed:
         own, fine = sides.values(number), sides.fine_in(number, False)
-        for node in inputs_of(other, own):
+        for node in (n for n in ast.walk(other) if isinstance(n, ast.Name) and n in own):
             if node not in fine and any(place in ast.walk(s) for s in sides.writes(node, number)):
                 return True
     return False
@@ -120,11 +121,16 @@ class _Replaced:
             return None
         own, fine = sides.values(first), sides.fine_in(first, False)
         place = places[0]
-        read = [place] if isinstance(place, ast.Name) else inputs_of(place, own)
+        names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own]
+        counts = [n for n in names if len(own[n]) == 1 and type(own[n][0]) is int]
+        read = [place] if isinstance(place, ast.Name) else [*counts, *inputs_of(place, own)]
         for node in read if len(places) == 1 else ():
             writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
+            cases = [n for n in self.failed if value in sides.values(n)]
+            if value and node in counts and self._is_proven(value, None, cases, False, frozenset()):
+                return [writes[0]]
+            if node in counts or value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
                 continue
             if all(sides.is_used_rightly(value, n) for n in sides.one_of_each_label):
                 continue  # what is right is computed from it, in every case
@@ -132,7 +138,6 @@ class _Replaced:
             readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
             if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
                 continue  # what is missing may be missing there
-            cases = [n for n in self.failed if value in sides.values(n)]
             if self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
@@ -157,13 +162,14 @@ class _Replaced:
                     counted = [n for n in names if all(type(value) is int for value in own[n])]
                     read = [n for n in inputs_of(place, own) if type(own[n][0]) is not dict]  # of the student's design
                     late = not fine.issuperset([*read, *counted])
-                    candidates += [(late, node)] if self.with_late or not late else []
-        for late, node in sorted(candidates, key=lambda candidate: candidate[0]):  # the first wrong values come first
+                    is_number = type(values[0]) is int  # which many right ones are alike to
+                    candidates += [(late, is_number, node)] if self.with_late or not late else []
+        for late, _, node in sorted(candidates, key=itemgetter(0, 1)):  # the first wrong values come first
             for values, origins in alike(own[node], right, shape):
                 if self.left <= 0:
                     return None
                 is_zero = all(isinstance(v, float | np.floating) and v == 0 for v in values)
-                if is_zero or (late and _is_result(values[-1], expected)):
+                if is_zero or (late and any(_is_result(value, expected) for value in (values[-1], joined(values)))):
                     continue  # nothing follows from the result itself; without a factor or a term much is right
                 if self._is_right_with(node, values, i, first) and self._is_proven(node, i, failed[1:], shape, origins):
                     return self._origin(node, failed, fine)
@@ -179,6 +185,8 @@ class _Replaced:
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
         every = [s for s in every if not is_empty(getattr(s, "value", s))]
         wrong = [s for s in every if s.value not in fine]
+        if len(wrong) == 1 and sides.is_used_rightly(wrong[0].value, failed[0]):
+            return [node]
         if 0 < len(wrong or every) <= MOST:
             return wrong or every
         is_returned = any(isinstance(n, ast.Return) and node in ast.walk(n) for n in sides.scope)
@@ -210,7 +218,7 @@ class _Replaced:
 def _is_result(value, expected):
     """Whether a value has the numbers of a result, in whatever shape."""
     value = np.asarray(value)
-    is_as_large = value.dtype.kind != "U" and value.size == expected.size
+    is_as_large = value.dtype.kind in "biuf" and value.size == expected.size
     return is_as_large and close(value.reshape(expected.shape), expected)
 
 
@@ -270,7 +278,8 @@ class _ByValue:
         """The places between right values and the first value that the mistake makes, at most MOST, or []."""
         found = []
         for node, values in self.own.items():
-            if not any(self.is_made(node, value) for value in values):
+            is_right = len(values) > 1 and node in self.fine  # as a whole
+            if is_right or not any(self.is_made(node, value) for value in values):
                 continue
             place = node
             if isinstance(node, ast.Name | ast.Attribute):

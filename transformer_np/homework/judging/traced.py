@@ -200,6 +200,12 @@ def flat(value, shape):
     return np.ravel(value) if is_array(value) and not shape else value
 
 
+def joined(values):
+    """The values of an expression in a loop as one array, as a formula without the loop gives them, or None."""
+    is_whole = len(values) > 1 and all(is_number(v) and np.shape(v) == np.shape(values[0]) for v in values)
+    return np.stack(values) if is_whole else None
+
+
 def is_filled(values):
     """Whether arrays hold one number only: new ones, which the next lines fill."""
     return bool(values) and all(is_array(v) and v.size > 1 and np.all(v == v.flat[0]) for v in values)
@@ -252,6 +258,9 @@ def alike(values, right, any_shape, origins=frozenset()):
     def unlikeliness(item):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
+    if (whole := joined(values)) is not None:  # of a right answer without the loop
+        arrays = ((some[0], nodes) for some, nodes in right if len(some) == 1 and is_array(some[0]))
+        right = [*right, *(([*a.reshape(whole.shape)], nodes) for a, nodes in arrays if a.size == whole.size)]
     found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
     found = [item for item in found if is_kind(item[0])]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
