@@ -60,6 +60,13 @@ def test_an_answer_that_does_not_end(tmp_path, text):
     assert "homework.py" in verdict.message and "transformer_np" not in verdict.message
 
 
+@pytest.mark.long
+def test_the_case_in_which_an_answer_was_stopped(tmp_path):
+    waits = loaded(tmp_path, "def relu(x):\n    while (x == 0).any(): pass\n    return x * (x > 0)\n").answers["relu"]
+    said = check("relu", waits, quiet=True, time_limit=0.5).message
+    assert "longer than 0.5 s. It was stopped with some x exactly 0. This line was running" in said
+
+
 def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tmp_path):
     def every(x, period=0):
         taken, i = [], 0

@@ -132,9 +132,9 @@ def _crashed(exercise, seed, text, misconception=None):
 
 def _about_time(stopped, case):
     """The text for a student about an answer that was stopped; case: None if the time was over before the first."""
-    of = f" with {case.label}" if case is not None and case.label else ""
+    stopped_in = f" It was stopped with {case.label}." if case is not None and case.label else ""
     running = f" This line was running:\n{stopped.trace}\n" if stopped.trace else "\n"
     return (
-        f"It took longer than {stopped.seconds:g} s{of}.{running}"
+        f"It took longer than {stopped.seconds:g} s.{stopped_in}{running}"
         "Does every loop come to an end? If the answer is only slow, raise the time limit."
     )

@@ -211,6 +211,7 @@ def relu(x, y):
 
 --- a function of math for an array
 says: NumPy's own, such as np.exp for math.exp, take whole arrays.
+not: Look at
 import math
 
 def tanh(x):

@@ -81,9 +81,8 @@ def to_show(sides, suspects, named):
 
 
 def _sole(sides):
-    """[[the only statement of the answer]], if it has one only and the call gets to it."""
-    crash = sides.found[sides.failed[0]].tried.crash
-    if crash and not crash.trace:  # its parameters do not fit
+    """[[the only statement of the answer]], if it has one only; of a crash the traceback shows the line, if it has."""
+    if sides.found[sides.failed[0]].tried.crash:
         return []
     body = getattr(next(iter(sides.family.trees.values())), "body", ())
     body = [s for s in body if not isinstance(getattr(s, "value", None), ast.Constant)]  # a docstring
