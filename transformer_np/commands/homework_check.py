@@ -353,7 +353,7 @@ def state(standing):
     if standing.not_started:
         return NOT_STARTED, "not started"
     if standing.waits_for:
-        return WAITING, f"right as soon as {standing.others}"
+        return WAITING, f"right as soon as {standing.until}"
     misconception = standing.verdict.misconception
     if standing.verdict.core:
         return FAILED, f"right for the lecture, but{f': {misconception}' if misconception else ' not in every case'}"

@@ -236,8 +236,8 @@ class Standing:
         return self.verdict.passed
 
     @property
-    def others(self):
-        """What must become right first: "softmax is", "softmax and relu are"."""
+    def until(self):
+        """ "softmax is", "softmax and relu are": what must come true before this is right."""
         return f"{listed(self.waits_for)} {'is' if len(self.waits_for) == 1 else 'are'}"
 
     @property
@@ -318,10 +318,10 @@ class Checks:
             alone = self._verdict(exercise, answer)
         if alone.passed:
             standing = Standing(exercise, verdict, wrong)
-            message = f"{verdict.message}\nIt is right as soon as your {standing.others}."
+            message = f"{verdict.message}\nIt is right as soon as your {standing.until}."
             return replace(standing, verdict=replace(verdict, message=message))
         own = "do not pass their own checks" if len(wrong) > 1 else "does not pass its own check"
-        message = f"{alone.message}\nChecked with the library's {' and '.join(wrong)}: yours {own} yet."
+        message = f"{alone.message}\nChecked with the library's {listed(wrong)}: yours {own} yet."
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):
