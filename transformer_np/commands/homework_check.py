@@ -354,8 +354,7 @@ def state(standing):
     if standing.not_started:
         return NOT_STARTED, "not started"
     if standing.waits_for:
-        is_ = "is" if len(standing.waits_for) == 1 else "are"
-        return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {is_}"
+        return WAITING, f"right as soon as {standing.until}"
     misconception = standing.verdict.misconception
     if standing.verdict.core:
         return FAILED, f"right for the lecture, but{f': {misconception}' if misconception else ' not in every case'}"

@@ -115,8 +115,7 @@ class HomeworkItem(pytest.Item):
             reason = standing.verdict.message.partition(": ")[2].replace("\n", " ")
             pytest.skip(f"{reason} Next: transformer-np homework hint {self.name}")
         if standing.waits_for:
-            are = "are" if len(standing.waits_for) > 1 else "is"
-            pytest.skip(f"right as soon as your {' and '.join(standing.waits_for)} {are}")
+            pytest.skip(f"right as soon as your {standing.until}")
         if not standing.passed:
             again = f"transformer-np homework check {FILE} {self.name} --seed {checks.seed}"
             raise WrongAnswer(f"{standing.verdict.message}\n\nThe same inputs again: {again}")

@@ -22,6 +22,7 @@ from .handin import HandIn, hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
+from .judging.words import listed
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
@@ -236,6 +237,11 @@ class Standing:
         return self.verdict.passed
 
     @property
+    def until(self):
+        """ "softmax is", "softmax and relu are": what must come true before this is right."""
+        return f"{listed(self.waits_for)} {'is' if len(self.waits_for) == 1 else 'are'}"
+
+    @property
     def not_started(self):
         return self.verdict.outcome == "not started" and not self.waits_for
 
@@ -311,12 +317,12 @@ class Checks:
             return Standing(exercise, verdict)
         with library_instead(self.submission, others), unheard():
             alone = self._verdict(exercise, answer)
-        yours = f"your {wrong[0]} is" if len(wrong) == 1 else f"your {', '.join(wrong[:-1])} and {wrong[-1]} are"
         if alone.passed:
-            message = f"{verdict.message}\nIt is right as soon as {yours}."
-            return Standing(exercise, replace(verdict, message=message), wrong)
+            standing = Standing(exercise, verdict, wrong)
+            message = f"{verdict.message}\nIt is right as soon as your {standing.until}."
+            return replace(standing, verdict=replace(verdict, message=message))
         own = "do not pass their own checks" if len(wrong) > 1 else "does not pass its own check"
-        message = f"{alone.message}\nChecked with the library's {' and '.join(wrong)}: yours {own} yet."
+        message = f"{alone.message}\nChecked with the library's {listed(wrong)}: yours {own} yet."
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):

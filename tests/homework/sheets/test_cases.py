@@ -69,6 +69,19 @@ def test_labels_can_be_listed(name):
     assert [label for label in labels if re.search(r",(?!\d)", re.sub(r"\(.*?\)", "", label))] == []
 
 
+@pytest.mark.parametrize("name", [name for name in EXERCISES if hasattr(EXERCISES[name].reference, "shapes")])
+def test_the_letters_of_a_case_are_the_sizes_of_its_arrays(name):
+    reference = EXERCISES[name].reference
+    for case in cases_of(name):
+        given = inspect.signature(reference).bind(*case.arguments, **case.options).arguments
+        for argument, axes in reference.shapes.items():
+            named = re.search(rf"\b{argument} of shape \((.*?),?\)", case.label)
+            letters = named[1].split(", ") if named else [letter for letter in axes if letter != "..."]
+            shape = np.shape(given.get(argument))
+            sizes = shape if named else shape[len(shape) - len(letters) :]
+            assert all(case.sizes.get(letter, n) == n for letter, n in zip(letters, sizes, strict=argument in given))
+
+
 # arguments that an answer need not look at, because the part that the student writes is handed what is made of them
 HANDED_ON = {
     "Optimizer": {"lr"},

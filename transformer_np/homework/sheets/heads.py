@@ -1,17 +1,19 @@
 """Cutting features into heads, laying them side by side again, and keys and values that several heads share."""
 
+from functools import partial
+
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, draw_sizes
-from .draws import of_forward
+from ..exercise import draw_sizes
+from .draws import Calls, of_forward
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def heads_sizes(rng):
-    """The label and the sizes of each case, the same for both exercises."""
+def heads_cases(rng, function):
+    """The calls of split_heads, or of merge_heads."""
     sizes = draw_sizes(rng, "B H T K", least=3)
     H = sizes["H"]
     for label, changed in (
@@ -25,23 +27,14 @@ def heads_sizes(rng):
         ("one row in the batch", {"B": 1}),
     ):
         new = {**sizes, **changed}
-        yield label, {**new, "D": new["H"] * new["K"]}
-
-
-def split_heads_cases(rng):
-    for label, sizes in heads_sizes(rng):
-        yield Case(label, (rng.normal(size=[sizes[letter] for letter in "BTD"]), sizes["H"]), sizes=sizes)
+        options = {"num_heads": new["H"]} if function is F.split_heads else {}
+        yield Calls(rng, function, {**new, "D": new["H"] * new["K"]})(label, **options)
 
 
 def split_heads(x, num_heads):
     B, T, D = x.shape
     H, K = num_heads, D // num_heads
     return x.reshape(B, T, H, K).transpose(0, 2, 1, 3)
-
-
-def merge_heads_cases(rng):
-    for label, sizes in heads_sizes(rng):
-        yield Case(label, (rng.normal(size=[sizes[letter] for letter in "BHTK"]),), sizes=sizes)
 
 
 def merge_heads(x):
@@ -59,8 +52,7 @@ def repeat_cases(rng):
         ("repeats = 1", {}, 1),
     ):
         new = sizes | changed
-        x = rng.normal(size=tuple(new.values()))
-        yield Case(label, (x, times), sizes=new | {"H": new["G"] * times})
+        yield Calls(rng, F.repeat_heads, new | {"H": new["G"] * times})(label, repeats=times)
 
 
 def repeat_heads(x, repeats):
@@ -73,8 +65,8 @@ def repeat_heads_backward(dy, repeats):
 
 
 EXERCISES = [
-    SHEET.exercise(F.split_heads, split_heads, split_heads_cases, {"heads": "B H T K"}),
-    SHEET.exercise(F.merge_heads, merge_heads, merge_heads_cases, {"x": "B T D"}),
+    SHEET.exercise(F.split_heads, split_heads, partial(heads_cases, function=F.split_heads), {"heads": "B H T K"}),
+    SHEET.exercise(F.merge_heads, merge_heads, partial(heads_cases, function=F.merge_heads), {"x": "B T D"}),
     SHEET.exercise(F.repeat_heads, repeat_heads, repeat_cases),
     SHEET.exercise(F.repeat_heads_backward, repeat_heads_backward, of_forward(F.repeat_heads, repeat_cases)),
 ]
