@@ -104,18 +104,6 @@ def test_greedy(speaker, seed, max_len):
         assert all(type(token) is int for ids in outputs for token in ids)
 
 
-def test_greedy_steps(speaker):
-    model = speaker(2)
-    outputs = greedy_decode(model, SRC, 9)
-    steps = list(greedy_steps(model, SRC, 9))
-    assert len(steps) == 9
-    tokens = np.array([step for step, _ in steps])  # (steps, B)
-    for row, ids in enumerate(outputs):
-        assert tokens[:, row].tolist() == (ids + [EOS] * 9)[:9]
-    assert np.array_equal(steps[0][0], steps[0][1].argmax(axis=-1))
-    np.testing.assert_allclose([np.exp(log_probs).sum(axis=-1) for _, log_probs in steps], 1, rtol=1e-12)
-
-
 def test_greedy_stops_when_every_row_has_ended(speaker):
     model = speaker(3)
     assert [len(ids) for ids in greedy_decode(model, SRC[1:], 12)] == [1, 2]

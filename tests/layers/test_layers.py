@@ -135,13 +135,6 @@ def test_layers_with_other_options(random_module, rng, name):
     assert getattr(layer, "b_o", None) is None or name != "no output bias"
 
 
-def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):
-    with pytest.raises(ValueError, match="num_kv_heads must divide num_heads, got 4 for num_heads = 6"):
-        layers.GroupedQueryAttention(12, 6, num_kv_heads=4)
-    with pytest.raises(ValueError, match="memory must be None"):
-        layers.GroupedQueryAttention(D, H, rotary={}, dtype="float64")(*rng.normal(size=(2, 1, 3, D)))
-
-
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from pretrained.conftest import CASES, tensors_of
-from pretrained.test_weights import bfloat16, write_safetensors, write_shards
+from pretrained.test_weights import write_safetensors, write_shards
 from reference import make_llama
 from reference import make_pretrained as ref
 from safetensors import safe_open
@@ -281,18 +281,6 @@ def test_shards_of_every_layout(folder_of, case):
     write_shards(folder, *({n: tensors[n] for n in list(tensors)[i::3]} for i in range(3)))
     assert_same(type(whole).from_pretrained(folder), whole)
     assert_same(load_any(folder), whole)
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("kind", ["BF16", "F16"])
-def test_half_precision_of_every_layout_becomes_single(folder_of, case, kind):
-    half = {n: bfloat16(a) if kind == "BF16" else a.astype(np.float16) for n, a in tensors_of(case).items()}
-    single = {n: (a.astype("u4") << 16).view("f4") if kind == "BF16" else a.astype("f4") for n, a in half.items()}
-    whole = load_any(folder_of(case, lambda t: single))
-    folder = folder_of(case, lambda t: {})
-    write_safetensors(folder / "model.safetensors", {n: (kind, a) for n, a in half.items()})
-    assert_same(load_any(folder), whole)
-    assert whole.config.dtype == "float32"
 
 
 PEAK = """

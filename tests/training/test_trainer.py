@@ -102,22 +102,6 @@ def test_resume_keeps_history_time_and_header(tmp_path):
     assert header["kind"] == "test" and header["step"] == 4
 
 
-def test_a_checkpoint_every_n_steps_and_at_the_end(tmp_path):
-    path, steps = tmp_path / "file", []
-
-    class Recorded(Trainer):
-        def save(self):
-            super().save()
-            steps.append(load_checkpoint(path)[1]["step"])
-
-    model = make_model()
-    trainer = Recorded(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
-    fit(trainer, 6, checkpoint_every=2)
-    fit(trainer, 7, checkpoint_every=4)
-    assert steps == [2, 4, 6, 7]
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
-
-
 def replaced(path, drop=(), header=(), **tensors):
     """Write the checkpoint again, with some of its tensors and header entries missing or others."""
     old, old_header = load_checkpoint(path)
@@ -193,13 +177,6 @@ def test_validation_leaves_the_training_as_it_would_be_without():
 
 
 # --- a training that diverges ----------------------------------------------------------------------------------------
-
-
-def test_without_a_checkpoint_none_is_promised(tmp_path):
-    trainer = make_trainer(tmp_path / "file")
-    with pytest.raises(TrainingError, match=r"at step 1: try a smaller learning rate$"):
-        fit(trainer, 2, batches=Disturbed(1, lambda: trainer.model.output.w.data.fill(math.nan)))
-    assert list(tmp_path.iterdir()) == []
 
 
 class ExplodingGradient(TeacherForcing):
