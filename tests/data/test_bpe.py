@@ -11,9 +11,6 @@ def ids_of(text):
     return [4 + byte for byte in text.encode()]
 
 
-# --- training --------------------------------------------------------------------------------------------------------
-
-
 def test_merges_by_hand():
     """In " abab abab": ab stands there four times, then (ab)(ab) and " a"... twice each."""
     tokenizer = BPETokenizer.train(["abab abab abab"], max_size=263)
@@ -76,9 +73,6 @@ def test_a_piece_is_encoded_once(monkeypatch):
     monkeypatch.setattr(bpe, "apply_merges", lambda ids, merges: encoded.append(ids) or apply(ids, merges))
     assert tokenizer.encode(text) == tokenizer.encode(text)
     assert sorted(encoded) == sorted(ids_of(piece) for piece in set(BPETokenizer.cut(text)))
-
-
-# --- every text comes back -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

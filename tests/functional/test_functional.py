@@ -31,8 +31,6 @@ def test_a_few_rows_times_a_large_matrix(count, rng):
         assert y.dtype == np.float32 and np.abs(y + b - expected).max() < 1e-3
 
 
-# --- all of them -----------------------------------------------------------------------------------------------------
-
 ARRAY = re.compile(r"(?:(\w+) )?\(([^()]*)\)")  # in a docstring: an optional name, its axes
 
 
@@ -96,14 +94,8 @@ def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
         assert np.array_equal(argument, copy)
 
 
-# --- positional encoding ---------------------------------------------------------------------------------------------
-
-
 def test_sinusoidal_encoding_in_float32_is_as_exact_as_float32_can_be():
     assert np.array_equal(F.sinusoidal_encoding(300, 8), F.sinusoidal_encoding(300, 8, np.float64).astype(np.float32))
-
-
-# --- activations -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -130,17 +122,11 @@ def test_erf(dtype, error):
     assert (erf(far) == np.sign(far)).all()  # else x Φ(x) would grow again for large negative x
 
 
-# --- layer normalisation ---------------------------------------------------------------------------------------------
-
-
 def test_layer_norm_far_from_zero_in_float32(rng):
     """Centring first keeps the digits that E[x²] − E[x]² would lose."""
     x = rng.normal(size=(3, 64)).astype(np.float32) + np.float32(1000)
     expected = (x - x.mean(axis=-1, keepdims=True, dtype=float)) / x.std(axis=-1, keepdims=True, dtype=float)
     np.testing.assert_allclose(F.layer_norm(x, *np.float32([[1] * 64, [0] * 64]))[0], expected, atol=1e-3)
-
-
-# --- positions -------------------------------------------------------------------------------------------------------
 
 
 def test_far_positions_are_exact_in_float32(rng):
@@ -154,9 +140,6 @@ def test_alibi_slopes_of_six_heads_are_those_of_the_paper():
     """Four of the power of two below, then the first and the third of eight (Press et al. 2022, appendix A)."""
     slopes = -F.alibi_bias(6, 2, dtype=np.float64)[:, 1, 0]
     np.testing.assert_allclose(slopes, [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3], rtol=1e-14)
-
-
-# --- LoRA ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [np.float64(2), 2])

@@ -10,8 +10,6 @@ from transformer_np.masks import causal_mask, window_mask
 
 B, T, D, E, H = 3, 7, 6, 5, 2
 
-# --- window attention is masked attention -----------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("window", [0, 1, 2, 7, 16, 17, 30, 99])

@@ -8,10 +8,6 @@ from transformer_np.models import T5, T5Config
 
 NEAR = {"rtol": 1e-10, "atol": 1e-10}
 
-
-# --- the model -------------------------------------------------------------------------------------------------------
-
-
 SIZES = {"vocab_size": 13, "d_model": 8, "num_heads": 3, "d_head": 5, "d_ff": 10, "num_buckets": 6, "max_distance": 5}
 BLOCKS = {"num_encoder_layers": 2, "num_decoder_layers": 3}
 MODEL = "T5", {**SIZES, **BLOCKS, "activation": "relu", "dropout": 0.0}

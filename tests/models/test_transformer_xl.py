@@ -28,9 +28,6 @@ def in_segments(model, ids, length):
     return np.concatenate(parts, axis=1)
 
 
-# --- forward ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length", [1, 4, 5, 10])
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_segments_in_a_row_are_one_long_segment(make, ids, length, norm_first):
@@ -64,9 +61,6 @@ def test_without_a_memory_every_segment_is_the_first(make, ids):
     assert np.array_equal(model(ids[:, T : 2 * T], mems)[0], model(ids[:, T : 2 * T])[0])
 
 
-# --- decoding --------------------------------------------------------------------------------------------------------
-
-
 def speaking(make, **config):
     """A model whose likeliest token depends on the text."""
     model = make(tie_embeddings=False, **config)
@@ -93,9 +87,6 @@ def test_decoding_reads_each_token_once(make, ids):
     model.forward = lambda ids, mems=None: lengths.append(ids.shape[1]) or forward(model, ids, mems)
     assert generate(model, ids[:, :4], 25, rng=0).shape == (B, 29)  # longer than the memory
     assert lengths == [4] + 24 * [1]
-
-
-# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
