@@ -25,15 +25,10 @@ class BadLinear(Linear):
     def backward(self, dy):
         x, w = self.kept("x"), self.w.data
         dx, dw, db = F.linear_backward(dy, x, w)
-        if self.mistake == "overwritten":
-            self.w.grad, self.b.grad = dw, self.b.grad + db
-            return dx
         if self.mistake == "one sign":
             dw[2, 1] *= -1
         elif self.mistake == "factor":
             db *= 1.001
-        elif self.mistake == "mean for sum":
-            db /= len(x)
         elif self.mistake == "input":
             dx = dx.copy()
             dx[1, 2] = 0
@@ -52,8 +47,7 @@ def x(rng):
 
 
 MISTAKES = {
-    "overwritten": ("w", None), "one sign": ("w", (2, 1)), "factor": ("b", None), "mean for sum": ("b", None),
-    "input": ("input 0", (1, 2)), "nan": ("w", (0, 3)),
+    "one sign": ("w", (2, 1)), "factor": ("b", None), "input": ("input 0", (1, 2)), "nan": ("w", (0, 3)),
 }  # fmt: skip
 
 

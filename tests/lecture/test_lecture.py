@@ -95,12 +95,6 @@ def test_what_the_documents_do_not_determine_is_not_called_reproduced(rows):
     assert replace(rows[6], printed=rows[6].printed + 1).verdict == ERRATUM
 
 
-def test_a_check_that_fails_is_named(rows):
-    changed = replace(rows[1], checks=(("the moon is made of cheese", False),))
-    assert changed.verdict == REPRODUCED and not changed.ok
-    assert changed.failed == ("the moon is made of cheese",)
-
-
 @pytest.mark.parametrize(
     ("name", "row"),
     [
