@@ -12,8 +12,8 @@ B, T, D, E, H = 3, 7, 6, 5, 2
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("window", [0, 1, 2, 7, 16, 17, 30, 99])
-@pytest.mark.parametrize("length", [1, 2, 7, 16, 17, 33, 50, 97])
+@pytest.mark.parametrize("window", [0, 1, 7, 16, 30, 99])
+@pytest.mark.parametrize("length", [1, 2, 16, 17, 50, 97])
 def test_window_attention_is_masked_attention(rng, random_module, length, window, causal):
     layer = random_module(WindowAttention(D, H, window, causal, dtype=np.float64))
     masked = MultiHeadAttention(D, H, dtype=np.float64)
