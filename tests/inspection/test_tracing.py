@@ -130,16 +130,6 @@ def test_a_function_makes_the_gradient_and_is_listed(model):
     np.testing.assert_array_equal(steps["output"].backward[0].values["db"], model.output.b.grad)
 
 
-def test_dropout_is_off_and_the_modes_come_back(random_model):
-    model = random_model(dropout=0.5)
-    model.encoder[0].eval()
-    before = [(module.training, module.keeping) for _, module in model.named_modules()]
-    steps = trace(model, SRC, TGT_IN)
-    assert [(module.training, module.keeping) for _, module in model.named_modules()] == before
-    assert "dropout" not in {step.function for step in steps}
-    assert len({training for training, _ in before}) == 2
-
-
 def _state(model):
     functions = {name: value for name, value in vars(F).items() if isinstance(value, FunctionType)}
     return functions, [vars(module).keys() - {"training", "keeping"} for _, module in model.named_modules()]
