@@ -1,7 +1,8 @@
-"""Every layer: gradients of its inputs and of each parameter, modes, dtype, what it shows of its insides."""
+"""Every layer: gradients of its inputs and of each parameter, modes, dtype; what single layers are made of."""
 
 import numpy as np
 import pytest
+from shared import peak_of
 
 from transformer_np import functional as F
 from transformer_np import layers
@@ -10,7 +11,7 @@ from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
 from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
 from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
-from transformer_np.masks import causal_mask
+from transformer_np.masks import causal_mask, window_mask
 from transformer_np.module import Module
 
 B, T, D, H, FF = 2, 3, 10, 5, 7
@@ -161,6 +162,47 @@ def test_relative_attention_against_a_double_loop(random_module, rng, with_memor
     out = layer(x, memory if with_memory else None)
     np.testing.assert_allclose(layer.weights, weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(out, heads @ layer.w_o.data, rtol=1e-9, atol=1e-12)
+
+
+# --- attention in a window -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("window", [0, 1, 7, 16, 30, 99])
+@pytest.mark.parametrize("length", [1, 2, 16, 17, 50, 97])
+def test_window_attention_is_masked_attention(rng, random_module, length, window, causal):
+    layer = random_module(layers.WindowAttention(6, 2, window, causal, dtype=np.float64))
+    masked = layers.MultiHeadAttention(6, 2, dtype=np.float64)
+    masked.load_state_dict(layer.state_dict())
+    x, dout = rng.normal(size=(2, 3, length, 6))
+    mask = window_mask(length, window)
+    if causal:
+        mask = mask | causal_mask(length)
+    scale = 1e-12 * max(1, length)
+    np.testing.assert_allclose(layer(x), masked(x, mask=mask), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(layer.backward(dout), masked.backward(dout)[0], rtol=0, atol=1e-12)
+    for (name, p), q in zip(layer.named_parameters(), masked.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad, q.grad, rtol=0, atol=scale, err_msg=name)  # sums over all positions
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_memory_of_window_attention_is_linear(causal):
+    """The most bytes held at once: doubling n doubles them, and they are far below one n × n array."""
+
+    def peak(n, window=8):
+        q, k, v, dout = np.random.default_rng(0).normal(size=(4, n, 4))
+
+        def forward_and_backward():
+            _, weights = F.window_attention(q, k, v, window, causal)
+            F.window_attention_backward(dout, q, k, v, weights, window, causal)
+
+        return peak_of(forward_and_backward)
+
+    peak(64)  # what is made once
+    small, large = peak(1024), peak(4096)
+    assert 3.6 < large / small < 4.4
+    assert large < 4096 * 4096 * 8 / 10
+    assert peak(64, window=10**6) < 64 * 64 * 8 * 20  # a window beyond the sequence costs no more than the sequence
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------
