@@ -102,6 +102,22 @@ def test_resume_keeps_history_time_and_header(tmp_path):
     assert header["kind"] == "test" and header["step"] == 4
 
 
+def test_a_checkpoint_every_n_steps_and_at_the_end(tmp_path):
+    path, steps = tmp_path / "file", []
+
+    class Recorded(Trainer):
+        def save(self):
+            super().save()
+            steps.append(load_checkpoint(path)[1]["step"])
+
+    model = make_model()
+    trainer = Recorded(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
+    fit(trainer, 6, checkpoint_every=2)
+    fit(trainer, 7, checkpoint_every=4)
+    assert steps == [2, 4, 6, 7]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "file.history"]
+
+
 def replaced(path, drop=(), header=(), **tensors):
     """Write the checkpoint again, with some of its tensors and header entries missing or others."""
     old, old_header = load_checkpoint(path)
