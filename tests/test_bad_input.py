@@ -32,6 +32,12 @@ def backward(layer, x, dout):
     layer.backward(dout)
 
 
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,
+    "original_max_position_embeddings": 16,
+}  # fmt: skip
+BUCKETS = np.zeros((3, 5), int)
+
 # --- functions -------------------------------------------------------------------------------------------------------
 
 FUNCTIONS = [
@@ -108,6 +114,50 @@ FUNCTIONS = [
         (TypeError, "keep must be a Boolean array", lambda keep=keep: F.dropout_backward(a(2, 3), keep, 0.5))
         for keep in (a(2, 3), a(2, 3, dtype=int), [[True] * 3] * 2, None)
     ),
+    # positions, heads, windows
+    *(
+        (ValueError, message, lambda arguments=arguments: F.rotary_frequencies(*arguments))
+        for arguments, message in (
+            ((5, 10000.0, None), r"K must be even, got 5"),
+            ((6, 0.0, None), r"theta must lie in \(0, ∞\), got 0.0"),
+            ((6, 9.0, {"rope_type": "yarn"}), r"rope_type is 'yarn', .* supported are default, linear, llama3"),
+            ((6, 9.0, {"factor": 2.0}), r"rope_type is None"),
+            ((6, 9.0, "linear"), r"scaling must be a dictionary with a rope_type, got 'linear'"),
+            ((6, 9.0, {"rope_type": "linear"}), r"rope_type 'linear' must be a positive number, got None"),
+            ((6, 9.0, {**LLAMA3, "factor": -1}), r"factor of the rope_type 'llama3' .* got -1"),
+            ((6, 9.0, {**LLAMA3, "high_freq_factor": 1}), r"high_freq_factor must be more than low_freq_factor = 1.0"),
+        )
+    ),
+    (ValueError, r"numbers of shape \(4,\).* got int64 of shape \(3,\)", lambda: F.rotary(a(2, 4, 6), np.arange(3))),
+    (ValueError, "repeats must divide .* got repeats = 4 for 6", lambda: F.repeat_heads_backward(a(1, 6, 4, 5), 4)),
+    *(
+        (ValueError, message, lambda arguments=arguments: F.relative_position_buckets(*arguments))
+        for arguments, message in (
+            ((3, 2), "S must be at least 3"), ((3, 3, 3), "num_buckets must be at least 4"),
+            ((3, 3, 1, 128, False), "num_buckets must be at least 2"), ((3, 3, 32, 8), "max_distance must be more"),
+        )
+    ),
+    *((ValueError, "T = 4, S = 3", lambda shift=shift: shift(a(4, 3)))
+      for shift in (F.relative_shift, F.relative_shift_backward)),
+    (ValueError, "at least as many: got T = 4, S = 3",
+     lambda: F.relative_attention(a(1, 3, 4, 6), *a(2, 1, 3, 3, 6), a(3, 3, 6), *a(2, 3, 6))),
+    *(
+        (error, message, lambda buckets=buckets: F.relative_position_bias(a(4, 2), buckets))
+        for error, message, buckets in (
+            (ValueError, "buckets must lie in 0 … 3, got 4", BUCKETS + 4),
+            (TypeError, "buckets must be whole numbers", BUCKETS + 0.5),
+            (ValueError, r"buckets must have the axes \(T, S\)", BUCKETS[0]),
+        )
+    ),
+    *(
+        (ValueError, message, lambda buckets=buckets: F.relative_position_bias_backward(a(2, 3, 5), buckets, 3))
+        for message, buckets in (
+            ("buckets must lie in 0 … 2, got 4", BUCKETS + 4), (r"buckets must have the shape \(3, 5\)", BUCKETS.T),
+        )
+    ),
+    (ValueError, "w is empty", lambda: F.causal_conv1d(a(2, 7, 6), a(0, 6, 5))),
+    (ValueError, "dilation must be at least 1", lambda: F.causal_conv1d(a(2, 7, 6), a(2, 6, 5), dilation=0)),
+    (ValueError, r"5 columns, .*\(7, 4\)", lambda: F.window_attention_backward(*a(4, 7, 6), a(7, 4), 2)),
     # numbers
     (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
     (ValueError, 'approximate must be "tanh" or "none", got', lambda: F.gelu(a(3), "exact")),
@@ -158,6 +208,10 @@ LAYERS = [
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
+    (ValueError, "num_kv_heads must divide num_heads, got 4 for num_heads = 6",
+     lambda: layers.GroupedQueryAttention(12, 6, num_kv_heads=4)),
+    (ValueError, "memory must be None", lambda: layers.GroupedQueryAttention(8, 2, rotary={})(X, X)),
+    (ValueError, "bias=False", lambda: FeedForward(4, 5, "gated_gelu")),
     (ValueError, "num_heads must divide d_model", lambda: layers.RelativeMultiHeadAttention(10, 3)),
     (ValueError, "memory must have shape .* B = 2", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64", lambda: layers.RelativeMultiHeadAttention(8, 2)(X, X.astype(float))),
@@ -173,7 +227,7 @@ LAYERS = [
             (ValueError, r"x must have the axes \(B, T, D\)", (X[0],)),
         ]
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("error", "message", "call"), LAYERS)
@@ -327,16 +381,6 @@ def test_the_scale_of_an_input(scale):
         InputEmbedding(Embedding(5, 4), 0.0, 0, scale=scale)
     with pytest.raises((TypeError, ValueError), match="scale must be"):
         TiedLinear(Embedding(5, 4), scale)
-
-
-def test_buckets_are_named():
-    table, buckets = a(4, 2), np.zeros((3, 5), int)
-    refused(ValueError, "buckets must lie in 0 … 3, got 4", lambda: F.relative_position_bias(table, buckets + 4))
-    refused(TypeError, "buckets must be whole numbers", lambda: F.relative_position_bias(table, buckets + 0.5))
-    refused(ValueError, r"buckets must have the axes \(T, S\)", lambda: F.relative_position_bias(table, buckets[0]))
-    backward = F.relative_position_bias_backward
-    refused(ValueError, "buckets must lie in 0 … 2, got 4", lambda: backward(a(2, 3, 5), buckets + 4, 3))
-    refused(ValueError, r"buckets must have the shape \(3, 5\)", lambda: backward(a(2, 3, 5), buckets.T, 3))
 
 
 MASKED = np.ma.masked_array(a(2, 3), np.eye(2, 3))

@@ -30,23 +30,6 @@ class Net(Module):
         self.embedding.backward(dy)
 
 
-NAMES = ["embedding.table", "stack.0.w", "stack.0.b", "stack.1.w", "norm.gamma", "norm.beta"]
-
-
-# --- names -----------------------------------------------------------------------------------------------------------
-
-
-def test_names():
-    net = Net()
-    assert [name for name, _ in net.named_parameters()] == NAMES
-    assert [name for name, _ in net.named_modules()] == ["", "embedding", "stack.0", "stack.1", "norm", "output"]
-    assert net.num_parameters() == 15 + 9 + 3 + 9 + 3 + 3
-    assert all(a is b for a, (_, b) in zip(net.parameters(), net.named_parameters(), strict=True))
-
-
-# --- modes -----------------------------------------------------------------------------------------------------------
-
-
 def test_modes_reach_every_module():
     net = Net()
     modes = {net.eval: (False, False), net.train: (True, True), lambda: net.eval(keep=True): (False, True)}
@@ -75,9 +58,6 @@ def test_a_module_must_have_a_forward():
         Module().backward(1)
 
 
-# --- state -----------------------------------------------------------------------------------------------------------
-
-
 BAD_STATES = {
     "missing": (lambda state: state.pop("norm.beta"), ValueError, r"missing norm\.beta"),
     "unexpected": (lambda state: state.update(extra=np.ones(3)), ValueError, "not expected extra"),
@@ -95,9 +75,6 @@ def test_a_bad_state_changes_nothing(random_module, spoil, error, message):
     with pytest.raises(error, match=message):
         net.load_state_dict(state)
     assert all(np.array_equal(values, before[name]) for name, values in net.state_dict().items())
-
-
-# --- print(model) ----------------------------------------------------------------------------------------------------
 
 
 def test_a_printed_module_is_a_tree_with_shapes_and_sizes():

@@ -462,13 +462,21 @@ def test_a_signal_while_a_class_is_made(tmp_path, code):
     assert (done.returncode, done.stderr) == (130, "transformer-np: error: interrupted\n")
 
 
+AT_A_LINE = """
+import signal, sys
+def again(frame, event, _):
+    global lines
+    lines -= event == "line"
+    if event == "line" and lines == 0: signal.raise_signal(signal.SIGINT)
+    return again
+"""
+
+
 @posix
 def test_a_signal_while_another_is_handled():
     """A second signal at any line of the handler, or of what it calls: it waits for nothing that it holds itself."""
     code = (
-        "import signal, sys; from transformer_np.support.processes import stopping_softly\n"
-        "def again(frame, event, _):\n    global lines\n    lines -= event == 'line'\n"
-        "    if event == 'line' and lines == 0: signal.raise_signal(signal.SIGINT)\n    return again\n"
+        f"from transformer_np.support.processes import stopping_softly\n{AT_A_LINE}"
         "for number in range(1, 40):\n    lines = number\n    try:\n"
         "        with stopping_softly() as asked_to_stop:\n            sys.settrace(again)\n"
         "            signal.raise_signal(signal.SIGINT)\n    except KeyboardInterrupt:\n        pass\n"
@@ -482,9 +490,7 @@ def test_a_signal_while_another_is_handled():
 def test_a_second_signal_while_the_first_ends_the_process():
     """At any line that follows the first one in `__main__`: the message and the exit code, and no traceback."""
     code = (
-        "import signal, sys; from transformer_np import __main__, cli\n"
-        "def again(frame, event, _):\n    global lines\n    lines -= event == 'line'\n"
-        "    if event == 'line' and lines == 0: signal.raise_signal(signal.SIGINT)\n    return again\n"
+        f"from transformer_np import __main__, cli\n{AT_A_LINE}"
         "def run():\n    sys.settrace(again); sys._getframe(1).f_trace = again\n    raise KeyboardInterrupt\n"
         "cli.main = run\n"
         "for number in range(1, 200):\n    lines, sys.stderr = number, sys.__stderr__\n"

@@ -192,11 +192,11 @@ def test_check_gradients_of_a_layer_inside(layer, value, rng):
         return np.where(old == -np.inf, old, np.sin(np.where(old == -np.inf, 0, old)))
 
     with layer.replacing(value, changed, lambda dnew, old: dnew * np.cos(np.where(old == -np.inf, 0, old))):
-        report = check_gradients(layer, x)
+        report = check_gradients(layer, x, max_entries=8)
         assert report.passed, report
     with layer.replacing(value, changed, lambda dnew, old: dnew):
-        assert not check_gradients(layer, x).passed
-    assert check_gradients(layer, x).passed and "forward" not in vars(layer)
+        assert not check_gradients(layer, x, max_entries=8).passed
+    assert check_gradients(layer, x, max_entries=8).passed and "forward" not in vars(layer)
 
 
 def test_the_new_value_is_what_follows_uses(rng):

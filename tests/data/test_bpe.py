@@ -11,18 +11,6 @@ def ids_of(text):
     return [4 + byte for byte in text.encode()]
 
 
-# --- training --------------------------------------------------------------------------------------------------------
-
-
-def test_merges_by_hand():
-    """In " abab abab": ab stands there four times, then (ab)(ab) and " a"... twice each."""
-    tokenizer = BPETokenizer.train(["abab abab abab"], max_size=263)
-    a, b = ids_of("ab")
-    assert tokenizer.merges == [[a, b], [260, 260], [ids_of(" ")[0], 261]]
-    assert tokenizer.vocabulary[260:] == ["ab", "abab", " abab"]
-    assert tokenizer.encode("abab abab ab a") == [261, 262, *ids_of(" "), 260, *ids_of(" a")]
-
-
 def test_rare_pairs_are_not_merged():
     assert BPETokenizer.train(["abc"]).merges == []
     assert len(BPETokenizer.train(["abc"], min_count=1)) == 262
@@ -76,9 +64,6 @@ def test_a_piece_is_encoded_once(monkeypatch):
     monkeypatch.setattr(bpe, "apply_merges", lambda ids, merges: encoded.append(ids) or apply(ids, merges))
     assert tokenizer.encode(text) == tokenizer.encode(text)
     assert sorted(encoded) == sorted(ids_of(piece) for piece in set(BPETokenizer.cut(text)))
-
-
-# --- every text comes back -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transformer_np.data import read_labelled, read_pairs, split_pairs
+from transformer_np.data import read_labelled, read_pairs, read_vectors, split_pairs
 
 ROWS = "".join(f"{'good' if i % 2 else 'bad'}\ttext {i}\n" for i in range(6))
 SWAPPED = "".join(f"text {i}\t{'good' if i % 2 else 'bad'}\n" for i in range(6))
@@ -82,11 +82,11 @@ def test_files_that_will_not_do(write, read, content, message):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("read", REFUSED)
+@pytest.mark.parametrize("read", [*REFUSED, read_vectors])
 def test_missing_file_and_folder(tmp_path, read):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*nowhere\.tsv"):
         read(tmp_path / "nowhere.tsv")
-    with pytest.raises(IsADirectoryError, match="is a folder, expected a text file with"):
+    with pytest.raises(IsADirectoryError, match=r"is a folder, expected a (text file with|file of word vectors)"):
         read(tmp_path)
 
 

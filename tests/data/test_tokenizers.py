@@ -28,12 +28,9 @@ def test_vocabulary_is_sorted_by_count_then_alphabetically(texts):
     assert CharTokenizer.train(texts).vocabulary[4:] == [" ", "c", "b", "a", "d"]
 
 
-def test_min_count_defaults():
+def test_the_smallest_count_and_the_largest_vocabulary():
     assert WordTokenizer.train(["a a b"]).vocabulary[4:] == ["a"]
     assert CharTokenizer.train(["aab"]).vocabulary[4:] == ["a", "b"]
-
-
-def test_max_size_bounds_the_whole_vocabulary():
     assert words("a a a b b c", max_size=6).vocabulary == [*SPECIAL, "a", "b"]
 
 

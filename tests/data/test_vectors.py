@@ -135,13 +135,6 @@ def test_damaged_files(path, content, message):
     assert str(path) in str(caught.value)
 
 
-def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        read_vectors(tmp_path / "nothing")
-    with pytest.raises(IsADirectoryError, match="expected a file of word vectors"):
-        read_vectors(tmp_path)
-
-
 @pytest.mark.parametrize(
     "words, vectors, message",
     [

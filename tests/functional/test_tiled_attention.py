@@ -15,22 +15,10 @@ from transformer_np.layers import tiles as attention
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 
 B, H, T, S, K, K_V = 2, 3, 10, 13, 4, 5
-TILES = [1, 3, 7, 64]
-
-HIDDEN_ROWS = np.zeros((H, T, S), bool)
-HIDDEN_ROWS[1, 4] = HIDDEN_ROWS[2, 6:] = True
-PADDED = np.arange(S) >= np.array([9, 13])[:, None]  # (B, S)
-BIAS = np.random.default_rng(1).normal(size=(1, H, T, S))
-
+PADDING = padding_mask((np.arange(S) < np.array([9, 13])[:, None]).astype(int), 0)
 MASKS = {
-    "none": None, "causal": causal_mask(T, S), "window": window_mask(T, 2, S),
-    "padding": padding_mask(PADDED.astype(int), 1), "padding in front": padding_mask(PADDED[:, ::-1].astype(int), 1),
-    "hidden rows": HIDDEN_ROWS, "all hidden": np.ones((1, 1), bool),
-    "random": np.random.default_rng(2).random((B, H, T, S)) < 0.6,
-    "causal, padding": (causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
-    "causal, window, hidden rows": (causal_mask(T, S), window_mask(T, 3, S), HIDDEN_ROWS), "float": BIAS,
-    "float with −inf": additive(causal_mask(T, S), float), "float that hides rows": additive(HIDDEN_ROWS, float),
-    "float, causal, padding": (BIAS, causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
+    "none": None, "padding": PADDING, "causal, padding": (causal_mask(T, S), PADDING),
+    "float": np.random.default_rng(1).normal(size=(1, H, T, S)),
 }  # fmt: skip
 
 
@@ -42,26 +30,12 @@ def both(q, k, v, dout, mask, tile):
     return plain, (out, *F.tiled_attention_backward(dout, q, k, v, out, log_total, mask, tile))
 
 
-def assert_equal(plain, by_tiles, error, floor=0):
-    """Relative to the largest entry of each array."""
-    for expected, actual in zip(plain, by_tiles, strict=True):
-        assert actual.shape == expected.shape
-        assert actual.dtype == expected.dtype
-        assert abs(actual - expected).max() <= error * max(floor, abs(expected).max())
-
-
 @pytest.fixture
 def arrays(rng):
     return [rng.normal(size=(B, H, *shape)) for shape in ((T, K), (S, K), (S, K_V), (T, K_V))]
 
 
 # --- the same numbers ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tile", TILES)
-@pytest.mark.parametrize("mask", MASKS)
-def test_equals_the_plain_one(arrays, mask, tile):
-    assert_equal(*both(*arrays, MASKS[mask], tile), 1e-12)
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "causal and padding"])
@@ -217,7 +191,7 @@ ATTENTIONS = {
 }
 
 
-@pytest.mark.parametrize("mask", ["none", "padding", "causal, padding", "float"])
+@pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("kind", ATTENTIONS)
 def test_layer(rng, random_module, always_tiled, mask, kind):
     layer, mask = random_module(ATTENTIONS[kind]()), MASKS[mask]

@@ -210,7 +210,8 @@ SRC, GIVEN = [4, 5, 6, 7], [1, 4, 5, 6, 10]
 CROSS, SELF = "decoder.1.cross_attention", "decoder.0.self_attention"
 
 
-def test_a_head_a_key_a_score_and_a_row_are_changed_as_in_numpy(changed):
+def test_a_key_and_a_score_are_changed_as_in_numpy(changed):
+    """Heads, parts and rows: parity.py."""
     logits, model = changed
     ids = np.array([SRC]), np.array([GIVEN])
     clean = model(*ids)[0]
@@ -228,21 +229,6 @@ def test_a_head_a_key_a_score_and_a_row_are_changed_as_in_numpy(changed):
     extra[1, 3, 2] = 4.5 - scores[1, 3, 2]
     edited = {"type": "score", "path": CROSS, "head": 1, "query": 3, "key": 2, "value": 4.5}
     np.testing.assert_allclose(logits(edited), model(*ids)[0], atol=1e-4)
-    assert np.abs(model(*ids)[0] - clean).max() > 1e-2
-
-    extra[...] = 0
-    w_o = model.decoder[1].cross_attention.w_o
-    before = w_o.data.copy()
-    w_o.data[4:8] = 0  # head 1 of 3, each of 4 features
-    off = {"type": "head", "path": CROSS, "head": 1}
-    np.testing.assert_allclose(logits(off), model(*ids)[0], atol=1e-4)
-    w_o.data = before
-
-    row = np.linspace(-2, 2, 12, dtype=np.float32)
-    block, forward = model.encoder[0], model.encoder[0].forward
-    object.__setattr__(block, "forward", lambda *args: np.where(np.arange(4)[:, None] == 2, row, forward(*args)))
-    replaced = {"type": "replace", "name": "encoder.0.out", "position": 2, "vector": row.tolist()}
-    np.testing.assert_allclose(logits(replaced), model(*ids)[0], atol=1e-4)
     assert np.abs(model(*ids)[0] - clean).max() > 1e-2
 
 

@@ -1,7 +1,8 @@
-"""Every layer: gradients of its inputs and of each parameter, modes, dtype, what it shows of its insides."""
+"""Every layer: gradients of its inputs and of each parameter, modes, dtype; what single layers are made of."""
 
 import numpy as np
 import pytest
+from shared import peak_of
 
 from transformer_np import functional as F
 from transformer_np import layers
@@ -10,7 +11,7 @@ from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
 from transformer_np.layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, PositionalEncoding, initial
 from transformer_np.layers.blocks import AddNorm, EncoderBlock, composed
-from transformer_np.masks import causal_mask
+from transformer_np.masks import causal_mask, window_mask
 from transformer_np.module import Module
 
 B, T, D, H, FF = 2, 3, 10, 5, 7
@@ -135,11 +136,73 @@ def test_layers_with_other_options(random_module, rng, name):
     assert getattr(layer, "b_o", None) is None or name != "no output bias"
 
 
-def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):
-    with pytest.raises(ValueError, match="num_kv_heads must divide num_heads, got 4 for num_heads = 6"):
-        layers.GroupedQueryAttention(12, 6, num_kv_heads=4)
-    with pytest.raises(ValueError, match="memory must be None"):
-        layers.GroupedQueryAttention(D, H, rotary={}, dtype="float64")(*rng.normal(size=(2, 1, 3, D)))
+def encoding(distance, D):
+    """The sinusoids of a distance, one dimension after another."""
+    angles = [distance / 10000 ** ((i - i % 2) / D) for i in range(D)]
+    return np.array([np.cos(angle) if i % 2 else np.sin(angle) for i, angle in enumerate(angles)])
+
+
+@pytest.mark.parametrize("with_memory", [True, False])
+def test_relative_attention_against_a_double_loop(random_module, rng, with_memory):
+    D, H, M = 18, 3, 5
+    layer = random_module(layers.RelativeMultiHeadAttention(D, H, dtype=np.float64))
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, M, D)) if with_memory else np.zeros((B, 0, D))
+    source, size = np.concatenate([memory, x], axis=1), D // H
+    before, keys = memory.shape[1], source.shape[1]
+    weights, heads = np.zeros((B, H, T, keys)), np.zeros((B, T, D))
+    for b, h, t in np.ndindex(B, H, T):
+        columns, i = slice(h * size, (h + 1) * size), before + t
+        q = x[b, t] @ layer.w_q.data[:, columns]
+        scores = np.full(keys, -np.inf)
+        for j in range(i + 1):
+            k, r = source[b, j] @ layer.w_k.data[:, columns], encoding(i - j, D) @ layer.w_r.data[:, columns]
+            scores[j] = ((q + layer.u.data[h]) @ k + (q + layer.v.data[h]) @ r) / size**0.5
+        weights[b, h, t] = np.exp(scores) / np.exp(scores).sum()
+        heads[b, t, columns] = weights[b, h, t] @ (source[b] @ layer.w_v.data[:, columns])
+    out = layer(x, memory if with_memory else None)
+    np.testing.assert_allclose(layer.weights, weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(out, heads @ layer.w_o.data, rtol=1e-9, atol=1e-12)
+
+
+# --- attention in a window -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("window", [0, 1, 7, 16, 30, 99])
+@pytest.mark.parametrize("length", [1, 2, 16, 17, 50, 97])
+def test_window_attention_is_masked_attention(rng, random_module, length, window, causal):
+    layer = random_module(layers.WindowAttention(6, 2, window, causal, dtype=np.float64))
+    masked = layers.MultiHeadAttention(6, 2, dtype=np.float64)
+    masked.load_state_dict(layer.state_dict())
+    x, dout = rng.normal(size=(2, 3, length, 6))
+    mask = window_mask(length, window)
+    if causal:
+        mask = mask | causal_mask(length)
+    scale = 1e-12 * max(1, length)
+    np.testing.assert_allclose(layer(x), masked(x, mask=mask), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(layer.backward(dout), masked.backward(dout)[0], rtol=0, atol=1e-12)
+    for (name, p), q in zip(layer.named_parameters(), masked.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad, q.grad, rtol=0, atol=scale, err_msg=name)  # sums over all positions
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_memory_of_window_attention_is_linear(causal):
+    """The most bytes held at once: doubling n doubles them, and they are far below one n × n array."""
+
+    def peak(n, window=8):
+        q, k, v, dout = np.random.default_rng(0).normal(size=(4, n, 4))
+
+        def forward_and_backward():
+            _, weights = F.window_attention(q, k, v, window, causal)
+            F.window_attention_backward(dout, q, k, v, weights, window, causal)
+
+        return peak_of(forward_and_backward)
+
+    peak(64)  # what is made once
+    small, large = peak(1024), peak(4096)
+    assert 3.6 < large / small < 4.4
+    assert large < 4096 * 4096 * 8 / 10
+    assert peak(64, window=10**6) < 64 * 64 * 8 * 20  # a window beyond the sequence costs no more than the sequence
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------

@@ -95,20 +95,6 @@ def test_what_the_documents_do_not_determine_is_not_called_reproduced(rows):
     assert replace(rows[6], printed=rows[6].printed + 1).verdict == ERRATUM
 
 
-def test_an_erratum_put_right_is_no_erratum(rows):
-    for row in ERRATA:
-        example = rows[row]
-        right = example.computed if example.digits is None else np.round(example.computed, example.digits)
-        changed = replace(example, printed=right)
-        assert changed.verdict == REPRODUCED and changed.failed == ("expected: erratum",)
-
-
-def test_a_check_that_fails_is_named(rows):
-    changed = replace(rows[1], checks=(("the moon is made of cheese", False),))
-    assert changed.verdict == REPRODUCED and not changed.ok
-    assert changed.failed == ("the moon is made of cheese",)
-
-
 @pytest.mark.parametrize(
     ("name", "row"),
     [

@@ -13,8 +13,6 @@ IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 9, 4]])  # some tokens come more tha
 
 MODEL = "GPT", {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
 
-# --- positions -------------------------------------------------------------------------------------------------------
-
 
 def test_sinusoids_are_added_to_scaled_embeddings(make):
     model = make(positions="sinusoidal").eval(keep=True)
@@ -42,9 +40,6 @@ def test_rotary_positions_and_all_other_changes_make_a_llama(make, random_module
     llama = Llama(LlamaConfig(V, L, **sizes, tie_embeddings=True, dtype="float64")).eval()
     llama.load_state_dict(model.state_dict())
     assert np.array_equal(llama(IDS), model(IDS))
-
-
-# --- at the start, and what is refused -------------------------------------------------------------------------------
 
 
 def test_matrices_start_as_in_gpt2():

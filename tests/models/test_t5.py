@@ -3,40 +3,10 @@
 import numpy as np
 import pytest
 
-from transformer_np import functional as F
 from transformer_np.decoding import DecoderCache, beam_search, greedy_decode
-from transformer_np.layers import FeedForward
 from transformer_np.models import T5, T5Config
 
 NEAR = {"rtol": 1e-10, "atol": 1e-10}
-
-
-# --- formulas --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((3, 2), "S must be at least 3"),
-        ((3, 3, 3), "num_buckets must be at least 4"), ((3, 3, 1, 128, False), "num_buckets must be at least 2"),
-        ((3, 3, 32, 8), "max_distance must be more than 8"),
-    ],
-)  # fmt: skip
-def test_buckets_that_make_no_sense(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        F.relative_position_buckets(*arguments)
-
-
-# --- layers ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_gated_network_has_no_biases():
-    with pytest.raises(ValueError, match="bias=False"):
-        FeedForward(4, 5, "gated_gelu")
-
-
-# --- the model -------------------------------------------------------------------------------------------------------
-
 
 SIZES = {"vocab_size": 13, "d_model": 8, "num_heads": 3, "d_head": 5, "d_ff": 10, "num_buckets": 6, "max_distance": 5}
 BLOCKS = {"num_encoder_layers": 2, "num_decoder_layers": 3}

@@ -9,9 +9,6 @@ SRC = np.array([[4, 9, 4, 7, 3, 2, 10], [5, 4, 2, 0, 0, 0, 0]])  # (B, S) = (2, 
 TGT = np.array([[1, 12, 5, 5, 6], [1, 4, 11, 0, 0]])  # (B, T) = (2, 5)
 
 
-# --- what a leak would break -----------------------------------------------------------------------------------------
-
-
 def test_another_padding_id(random_model):
     """Ids are names: with 3 as padding in place of 0 the same sentence gets the same logits."""
     model, other = random_model(), random_model(pad_id=3)
@@ -22,9 +19,6 @@ def test_another_padding_id(random_model):
     state["tgt_input.embedding.table"] = state["tgt_input.embedding.table"][swap]
     other.load_state_dict(state)
     assert np.array_equal(other(swap[SRC], swap[TGT]), model(SRC, TGT))
-
-
-# --- at the start ----------------------------------------------------------------------------------------------------
 
 
 def number_of_parameters(c):
@@ -44,9 +38,6 @@ def test_number_of_parameters_of_the_base_model():
         model = Transformer(TransformerConfig(10, 12))
     assert model.num_parameters() == number_of_parameters(model.config)
     assert number_of_parameters(TransformerConfig(37000, 37000, tie_embeddings=True)) == 63_082_496  # "65 · 10⁶"
-
-
-# --- modes, seeds, dtype, state --------------------------------------------------------------------------------------
 
 
 def test_dropout_is_everywhere_the_paper_has_it(random_model):

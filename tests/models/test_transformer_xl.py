@@ -28,23 +28,6 @@ def in_segments(model, ids, length):
     return np.concatenate(parts, axis=1)
 
 
-# --- gradients -------------------------------------------------------------------------------------------------------
-
-
-def test_mems_are_not_views_and_not_changed(make, ids):
-    model = make()
-    _, mems = model(ids[:, :T])
-    assert not any(np.shares_memory(a, x) for a in mems for x in model.intermediates().values())
-    before = [memory.copy() for memory in mems]
-    _, longer = model(ids[:, T : 2 * T], mems)
-    model.backward(np.ones((B, T, V)))
-    assert all(np.array_equal(a, b) for a, b in zip(mems, before, strict=True))
-    assert not any(np.shares_memory(a, x) for a in longer for x in model.intermediates().values())
-
-
-# --- forward ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length", [1, 4, 5, 10])
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_segments_in_a_row_are_one_long_segment(make, ids, length, norm_first):
@@ -78,9 +61,6 @@ def test_without_a_memory_every_segment_is_the_first(make, ids):
     assert np.array_equal(model(ids[:, T : 2 * T], mems)[0], model(ids[:, T : 2 * T])[0])
 
 
-# --- decoding --------------------------------------------------------------------------------------------------------
-
-
 def speaking(make, **config):
     """A model whose likeliest token depends on the text."""
     model = make(tie_embeddings=False, **config)
@@ -109,26 +89,18 @@ def test_decoding_reads_each_token_once(make, ids):
     assert lengths == [4] + 24 * [1]
 
 
-# --- errors ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("mems", "message"),
+    ("mems", "error", "message"),
     [
-        ([np.ones((B, 4, D))], r"mems must be 2 memories, one per layer, got 1"),
-        ([np.ones((B + 1, 4, D))] * 2, r"mems\[0\] must have shape \(B, M, D\) = \(2, 4, 12\), got \(3, 4, 12\)"),
-        ([np.ones((B, 4, D)), np.ones((B, 3, D))], r"mems\[1\] must have shape .* got \(2, 3, 12\)"),
-        ([np.ones(D)] * 2, r"mems\[0\] must have shape .* got \(12,\)"),
-        ([np.ones((B, 4, D), np.float32)] * 2, r"memory is float32 but x is float64"),
+        ([np.ones((B, 4, D))], ValueError, r"mems must be 2 memories, one per layer, got 1"),
+        ([np.ones((B + 1, 4, D))] * 2, ValueError, r"mems\[0\] must have .* = \(2, 4, 12\), got \(3, 4, 12\)"),
+        ([np.ones((B, 4, D)), np.ones((B, 3, D))], ValueError, r"mems\[1\] must have shape .* got \(2, 3, 12\)"),
+        ([np.ones(D)] * 2, ValueError, r"mems\[0\] must have shape .* got \(12,\)"),
+        ([np.ones((B, 4, D), np.float32)] * 2, ValueError, r"memory is float32 but x is float64"),
+        (np.ones((L, B, 4, D)), TypeError, "mems must be a list of arrays"),
+        ([np.ones((B, 4, D)), np.ones((B, 4, D), int)], TypeError, r"mems\[1\] must be an array of floats"),
     ],
 )
-def test_mems_that_do_not_fit(make, ids, mems, message):
-    with pytest.raises(ValueError, match=message):
+def test_mems_that_do_not_fit(make, ids, mems, error, message):
+    with pytest.raises(error, match=message):
         make()(ids[:, :T], mems)
-
-
-def test_mems_of_a_wrong_kind(make, ids):
-    with pytest.raises(TypeError, match="mems must be a list of arrays"):
-        make()(ids[:, :T], np.ones((L, B, 4, D)))
-    with pytest.raises(TypeError, match=r"mems\[1\] must be an array of floats"):
-        make()(ids[:, :T], [np.ones((B, 4, D)), np.ones((B, 4, D), int)])

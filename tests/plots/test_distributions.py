@@ -11,8 +11,6 @@ from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.decoding import sampling_distribution
 
-# --- wavelengths ------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.long
 @pytest.mark.parametrize(("length", "d_model"), [(50, 64), (200, 512), (12, 5), (2, 2)])
@@ -37,9 +35,6 @@ def test_wavelengths(length, d_model):
     assert [label.get_text() for label in left.get_yticklabels()] == names
     assert right.get_legend().get_texts()[0].get_text() == f"{length} positions"
     check_layout(figure)
-
-
-# --- the scale of the scores ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
@@ -72,9 +67,6 @@ def test_the_gradient_is_exact_where_it_is_almost_dead():
     scales, norms = plots.softmax_saturation(scores, 64).axes[1].lines[0].get_data()
     exact = 2 / (np.exp(scales[-1] / 2) + np.exp(-scales[-1] / 2)) ** 2  # 2 y (1 − y) for two scores
     np.testing.assert_allclose(norms[-1], exact, rtol=1e-6)
-
-
-# --- decoding steps ---------------------------------------------------------------------------------------------------
 
 
 def test_likeliest(rng):
@@ -111,9 +103,6 @@ def test_decoding_steps():
     assert {text.get_text() for text in likeliest if text.get_weight() == "bold"} == {"vai", "50 %"}
 
 
-# --- sampling ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.long
 def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     logits, words = rng.normal(size=9) * 2, [f"w{i}" for i in range(9)]
@@ -132,9 +121,6 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
         assert axes.get_xlim() == figure.axes[0].get_xlim()
     assert [text.get_text() for text in figure.axes[2].texts].count("0") == 4
     check_layout(figure, on_panels=True)
-
-
-# --- a class and its homework ----------------------------------------------------------------------------------------
 
 
 def result(name, states, mistakes=()):

@@ -64,29 +64,22 @@ def state(folder):
 
 
 def wrong_values(field):
-    """Values that the annotation and the metadata of an option exclude, with the error of each."""
+    """Values that the metadata of an option exclude; numbers of another kind: tests/test_every_number.py."""
     kind, accepted = (*get_args(field.type), field.type)[0], field.metadata
     if kind is int:
-        return [(accepted["least"] - 1, ValueError), (2.5, TypeError), (True, TypeError), ("3", TypeError)]
+        return [accepted["least"] - 1]
     if kind is float:
-        values = {"(0, ∞)": [0.0], "[0, ∞)": [-1.0], "[0, 1)": [1.0, -0.5], "[0, 1]": [1.5, -0.5]}[accepted["interval"]]
-        bad = [*values, float("nan"), float("inf")]
-        return [*((value, ValueError) for value in bad), ("fast", TypeError), (True, TypeError)]
-    if kind is bool:
-        return [("no", TypeError), (0, TypeError)]
-    return [("other", ValueError), (3, ValueError)] if accepted["choices"] else [(3, TypeError), (b"a", TypeError)]
+        return {"(0, ∞)": [0.0], "[0, ∞)": [-1.0], "[0, 1)": [1.0, -0.5], "[0, 1]": [1.5, -0.5]}[accepted["interval"]]
+    return [] if kind is bool else ["other", 3] if accepted["choices"] else [3, b"a"]
 
 
 @every_task
 def test_every_option_is_checked(kind):
     Options = TASKS[kind].Options
     for field in fields(Options):
-        for value, error in wrong_values(field):
-            with pytest.raises(error, match=field.name):
-                Options(**{field.name: value})
-        if field.default is not None:
+        for value in wrong_values(field) + [None] * (field.default is not None):
             with pytest.raises((TypeError, ValueError), match=field.name):
-                Options(**{field.name: None})
+                Options(**{field.name: value})
 
 
 @every_task

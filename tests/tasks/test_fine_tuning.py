@@ -148,12 +148,15 @@ def test_an_interrupted_run_is_the_uninterrupted_one(here, monkeypatch):
 # --- the folder it came from -----------------------------------------------------------------------------------------
 
 
+def spoil(folder):
+    model = load_any(folder)
+    model.blocks[0].feed_forward.w1.data = model.blocks[0].feed_forward.w1.data + 1
+    model.save_pretrained(folder)
+
+
 def test_another_folder_is_noticed(here):
     train_classifier(lora=2)
-    write_folder(here / "other", "bert")
-    model = load_any("other")
-    model.blocks[0].feed_forward.w1.data = model.blocks[0].feed_forward.w1.data + 1
-    model.save_pretrained(here / "bert")
+    spoil(here / "bert")
     with pytest.raises(ValueError, match=r"is not the model that .* was fine-tuned from"):
         Classifier.load("run")
     (here / "bert").rename(here / "gone")
@@ -172,10 +175,7 @@ def test_a_run_is_resumed_where_its_folder_is_now(here, lora):
     with pytest.raises(FileNotFoundError, match=r"no folder bert.* pass its option with the path"):
         resume()
     if lora:
-        write_folder(here / "other", "bert")
-        model = load_any("other")
-        model.blocks[0].feed_forward.w1.data = model.blocks[0].feed_forward.w1.data + 1
-        model.save_pretrained(here / "other")
+        spoil(write_folder(here / "other", "bert"))
         with pytest.raises(ValueError, match="belongs to another run: its base"):
             resume(pretrained="other")
     resume(pretrained="moved")

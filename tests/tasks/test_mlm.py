@@ -25,9 +25,6 @@ def train(file, folder, **options):
     return MLMTask().train(MLMOptions(**{"text": file, "steps": 6, **TINY, **options}), folder, progress=False)
 
 
-# --- the objective ---------------------------------------------------------------------------------------------------
-
-
 def test_only_what_is_asked_for_counts(random_module):
     model = random_module(Bert(BertConfig(11, 9, 12, 3, 2, 10, dropout=0.0, dtype="float64")))
     ids = np.array([[1, 5, 10, 7, 2], [1, 10, 6, 2, 0]])
@@ -36,9 +33,6 @@ def test_only_what_is_asked_for_counts(random_module):
     log_p = np.log(F.softmax(model.mlm_logits(ids)))
     assert tokens == 3 and IGNORED == -1
     assert loss == pytest.approx(-(log_p[0, 2, 6] + log_p[0, 3, 7] + log_p[1, 1, 4]) / 3, rel=1e-10)
-
-
-# --- training --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
@@ -66,9 +60,6 @@ def test_long_lines_are_cut_and_empty_ones_left_out(tmp_path):
     run = train(path, tmp_path / "run", max_len=5)
     pieces = [ids for ids, _ in run.setup.batches.pairs]
     assert {len(ids) for ids in pieces} == {3, 4, 5} and all((ids[0], ids[-1]) == (1, 2) for ids in pieces)
-
-
-# --- fine-tuning -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

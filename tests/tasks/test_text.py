@@ -123,6 +123,17 @@ def test_the_learning_rate_rises_and_falls(here):
     assert train(here / "c", steps=1, warmup=100).trainer.step == 1
 
 
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_byte_pairs(here):
+    run = train(here / "run", tokens="bpe", vocab_size=280, steps=2)
+    assert len(run.tokenizers["tokenizer"]) == run.setup.model.config.vocab_size == 280
+    generator = TextGenerator.load(here / "run")
+    found = generator.generate("é 漢 one", 5, rng=0)  # nothing is unknown
+    assert found.startswith("é 漢 one") and found == TextGenerator.of(run).generate("é 漢 one", 5, rng=0)
+
+
 # --- the generator ---------------------------------------------------------------------------------------------------
 
 

@@ -153,17 +153,6 @@ def test_what_beam_search_is_asked_for(learned, monkeypatch):
     assert asked == [((1, 2), 3, 12, 0.9)]  # 2 · 2 + 10 tokens, but the model has only 12 places
 
 
-def test_steps_are_the_greedy_translation_with_runners_up(learned):
-    translator = Translator.of(learned[1])
-    steps = translator.steps("she runs today.", candidates=4)
-    assert [candidates[0][0] for candidates in steps] == ["ela", "corre", "hoje", ".", "<eos>"]
-    for candidates in steps:
-        tokens, log_probs = zip(*candidates, strict=True)
-        assert len(set(tokens)) == 4
-        assert list(log_probs) == sorted(log_probs, reverse=True)
-        assert 0.5 < np.exp(log_probs).sum() <= 1 + 1e-6
-
-
 def test_attention_has_a_row_for_each_target_token_and_a_column_for_each_source_token(learned):
     translator = Translator.of(learned[1])
     source, target = translator.attention("She zigzags today.")

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.text import Text
 from shared import done, fails
 
+from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.data import UNK, PlainWordTokenizer, SkipGrams, Tokenizer, write_vectors
 from transformer_np.data.skipgrams import keep_probability, noise
@@ -39,6 +40,16 @@ def file(tmp_path):
 def train(file, folder, progress=False, **options):
     how = {name: options.pop(name) for name in ("workers",) if name in options}
     return Word2VecTask().train(Word2VecOptions(text=file, **{**TINY, **options}), folder, progress=progress, **how)
+
+
+# --- the loss --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_small_is_not_lost():
+    center, negatives = np.ones((1, 1), np.float32), np.full((1, 1, 1), -15, np.float32)
+    loss, _, p = F.negative_sampling_loss(center, np.full((1, 1), 15, np.float32), negatives)
+    assert loss == pytest.approx(2 * np.log1p(np.exp(-15)), rel=1e-5)
+    assert p[0, 0] == pytest.approx(1 / (1 + np.exp(15)), rel=1e-5)
 
 
 # --- the model -------------------------------------------------------------------------------------------------------

@@ -42,12 +42,6 @@ def test_the_checkpoint_has_the_best_weights_and_the_last(tmp_path):
     assert_same(trainer.model.state_dict(), model.state_dict())
 
 
-def test_without_keeping_the_last_weights_are_the_model(tmp_path):
-    trainer = run(spoiled(tmp_path / "file"))
-    assert trainer.best is None and "best" not in load_model(tmp_path / "file")[1]
-    assert_same(load_model(tmp_path / "file")[0].state_dict(), trainer.model.state_dict())
-
-
 def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
     trainer = run(make_trainer(tmp_path / "file", keep_best=True), steps=8, every=4)
     assert trainer.best.step == 8

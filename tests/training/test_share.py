@@ -31,10 +31,8 @@ def test_draws_by_rows_are_those_of_the_whole_batch(kind, size):
                 part = member.random((own.stop - own.start, *per_row), dtype=np.float32)
                 assert np.array_equal(part, drawn[own])
                 states = member.bit_generator.state, whole.bit_generator.state
-                assert states[0]["state"] == states[1]["state"]
-                assert states[0]["has_uint32"] == states[1]["has_uint32"]
-                if states[0]["has_uint32"]:
-                    assert states[0]["uinteger"] == states[1]["uinteger"]
+                parts = ["state", "has_uint32"] + ["uinteger"] * states[0]["has_uint32"]
+                assert all(states[0][part] == states[1][part] for part in parts)
 
 
 def test_draws_that_are_not_by_rows_are_refused():
