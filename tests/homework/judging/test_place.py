@@ -891,13 +891,18 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 --- a line that something right is computed from is not shown for what else reads it
 says: `da` is scale times the right result.
 def _product(ones, others):
-    return sum(np.outer(one, other) for one, other in zip(ones, others))
+    total = np.zeros((ones.shape[1], others.shape[1]))
+    for one, other in zip(ones, others):
+        total += np.outer(one, other)
+    return total
 
 def lora_backward(dy, x, low, a, b, scale=1.0):
+    rows = x.reshape(-1, a.shape[0])
     outs = scale * dy.reshape(-1, b.shape[1])  # not shown
     down = scale * outs @ b.T  # shown
     db = _product(low.reshape(-1, a.shape[1]), outs)
-    return (down @ a.T).reshape(x.shape), _product(x.reshape(-1, a.shape[0]), down), db
+    da = _product(rows, down)
+    return (down @ a.T).reshape(x.shape), da, db
 
 --- the wrong one of equally many
 says: the one with the larger ids is merged
