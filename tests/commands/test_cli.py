@@ -215,7 +215,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
     lines = [f"{s}\t{t}\tCC-BY\t7{end}" for s, t in PAIRS]
     file.write_bytes(mark + "".join([long, end, *lines, *lines]).encode())
     code, printed, err = call(capsys, *train("--pairs", file, "--out", out))
-    assert code == 0 and f"saved in {out}" in printed and "1 pairs longer than 9 tokens left out" in err
+    assert code == 0 and f"saved in {out}" in printed and "1 pair longer than 9 tokens left out" in err
     code, printed, err = call(capsys, "translate", "--model", out, "Ana reads now")
     assert (code, err) == (0, "") and "\r" not in printed
 
