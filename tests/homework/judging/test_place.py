@@ -408,6 +408,52 @@ def window_attention(q, k, v, window, causal=False):
     weights /= weights.sum(axis=-1, keepdims=True)
     return np.einsum("...ts,...tsd->...td", weights, values), weights
 
+--- a list of the same list several times
+says: This is the same object and not a copy
+def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    start, end = model.config.bos_id, model.config.eos_id
+    found, total, over = [[]] * len(src), np.zeros(len(src)), np.zeros(len(src), bool)  # shown
+    ids = np.full((len(src), 1), start)
+    with model.evaluating():
+        memory = model.encode(src)
+        for _ in range(max_len):
+            z = model.decode(ids, memory, src)[:, -1]
+            z = z - np.log(np.exp(z - z.max(-1, keepdims=True)).sum(-1, keepdims=True)) - z.max(-1, keepdims=True)
+            best = z.argmax(-1)
+            for row in np.flatnonzero(~over):
+                total[row] += z[row, best[row]]
+                over[row] = best[row] == end
+                if not over[row]:
+                    found[row].append(int(best[row]))
+            if over.all():
+                break
+            ids = np.concatenate([ids, best[:, None]], axis=1)
+    return (found, total) if return_log_probs else found
+
+--- two functions in each other's place
+says: top_p is measured on all probabilities, before top_k
+says: One change in line @ makes it right:
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    if temperature < 1e-20:
+        return np.eye(logits.shape[-1])[logits.argmax(-1)]
+    p = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
+    order = np.argsort(-p, axis=-1, kind="stable")
+    rank = np.argsort(order, axis=-1, kind="stable")
+
+    def likeliest(p):
+        p = np.where(rank < (top_k or p.shape[-1]), p, 0)
+        return p / p.sum(-1, keepdims=True)
+
+    def nucleus(p):
+        if top_p is None:
+            return p
+        ranked = np.take_along_axis(p / p.sum(-1, keepdims=True), order, -1)
+        before = np.cumsum(ranked, axis=-1) - ranked
+        p = np.where(np.take_along_axis(before, rank, -1) < top_p, p, 0)
+        return p / p.sum(-1, keepdims=True)
+
+    return likeliest(nucleus(p))  # shown
+
 --- an edit that breaks a right case is no proof
 says: One change in line @ makes it right:
 from math import erf

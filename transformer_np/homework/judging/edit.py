@@ -140,7 +140,7 @@ KINDS = {
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
     "not assigned": "This line compares and changes nothing: `=` assigns.",
-    "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
+    "not a copy": "This is the same object and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "The results are right without a part of {0}: a term, a factor or a function.",

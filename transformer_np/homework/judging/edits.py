@@ -25,7 +25,7 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
         "a >= b": "a > b; a <= b; a < b", "a == b": "a != b", "a != b": "a == b", "a is b": "a is not b",
         "a is not b": "a is b", "a in b": "a not in b", "a not in b": "a in b",
     },
-    "order": {"a - b": "b - a", "a / b": "b / a", "a @ b": "b @ a"},
+    "order": {"a - b": "b - a", "a / b": "b / a", "a @ b": "b @ a", "f(g(a))": "g(f(a))"},
     "inverted": {"not a": "a", "~a": "a", "a if t else b": "b if t else a"},
     "sign": {"-a": "a"},
     "transpose": {
@@ -36,7 +36,7 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
     "function": {"np.isnan(a)": "~np.isfinite(a)", "np.isinf(a)": "~np.isfinite(a)"},
     "not a copy": {
         "dict(a)": "{k: v.copy() for k, v in a.items()}", "a.copy()": "{k: v.copy() for k, v in a.items()}",
-        "list(a)": "[v.copy() for v in a]",
+        "list(a)": "[v.copy() for v in a]", "[a] * b": "[a for _ in range(b)]",
     },
     "reversed": {
         "range(a)": "reversed(range(a))", "range(a, b)": "reversed(range(a, b))",
