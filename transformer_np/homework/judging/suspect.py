@@ -112,34 +112,35 @@ class _Replaced:
         return list(places.values())
 
     def maker(self, places):
-        """[the statement that makes a right value which only something else needs, and which the first of some places
-        reads], if every result is right with another value of it; or None."""
-        sides = self.sides
-        first = next((n for n in self.failed if getattr(places[0], "value", places[0]) in sides.values(n)), None)
-        if first is None:
+        """[the statement that makes a count, or a right value which only something else needs, and which the first of
+        some places reads], if every result is right with another value of it; or None."""
+        place, sides = places[0], self.sides
+        first = next((n for n in self.failed if getattr(place, "value", place) in sides.values(n)), None)
+        if first is None or len(places) > 1:
             return None
-        own, fine = sides.values(first), sides.fine_in(first, False)
-        place = places[0]
-        names = [n for n in ast.walk(place) if isinstance(n, ast.Name) and n in own]
-        counts = [n for n in names if len(own[n]) == 1 and type(own[n][0]) is int]
-        read = [place] if isinstance(place, ast.Name) else [*counts, *inputs_of(place, own)]
-        for node in read if len(places) == 1 else ():
+        own = sides.values(first)
+        names = (n for n in ast.walk(place) if isinstance(n, ast.Name) and len(own.get(n, ())) == 1)
+        counts = [n for n in names if type(own[n][0]) is int]
+        for node in [place] if isinstance(place, ast.Name) else [*counts, *inputs_of(place, own)]:
             writes = sides.writes(node, first)
             value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
-            cases = [n for n in self.failed if value in sides.values(n)]
-            if value and node in counts and self._is_proven(value, None, cases, False, frozenset()):
-                return [writes[0]]
-            if node in counts or value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
-                continue
-            if all(sides.is_used_rightly(value, n) for n in sides.one_of_each_label):
-                continue  # what is right is computed from it, in every case
-            readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
-            readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
-            if len(readers) == 1 and place is not node and getattr(place, "args", ()) != [node]:
-                continue  # what is missing may be missing there
-            if self._is_proven(value, None, cases, False, frozenset()):
+            is_asked = value and (node in counts or self._is_for_others(value, node, place, first))
+            cases = [n for n in self.failed if value in sides.values(n)] if is_asked else ()
+            if cases and self._is_proven(value, None, cases, False, frozenset()):
                 return [writes[0] if value is writes[0].value else value]
         return None
+
+    def _is_for_others(self, value, node, place, number):
+        """Whether the value of a variable, which a node of a place reads, is one that only other code needs."""
+        sides, own = self.sides, self.sides.values(number)
+        if value not in sides.fine_in(number, False) or is_new(value, own[value]) or value in sides.ran_rightly:
+            return False
+        if all(sides.is_used_rightly(value, n) for n in sides.one_of_each_label):
+            return False  # what is right is computed from it, in every case
+        readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
+        readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
+        # what is missing may be missing where the only one reads it
+        return len(readers) != 1 or place is node or getattr(place, "args", ()) == [node]
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
