@@ -14,7 +14,7 @@ import numpy as np
 from .compare import NEARLY_ALL, close
 from .hypothesis import Hypothesis
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
-from .traced import Known, alike, flat, is_array, is_data, is_filled, joined, kept, key
+from .traced import Known, alike, flat, is_array, is_data, is_filled, kept, key
 
 MOST = 2  # places to look at
 _FEW = 4  # numbers that nothing has by chance
@@ -169,7 +169,7 @@ class _Replaced:
                 if self.left <= 0:
                     return None
                 is_zero = all(isinstance(v, float | np.floating) and v == 0 for v in values)
-                if is_zero or (late and any(_is_result(value, expected) for value in (values[-1], joined(values)))):
+                if is_zero or (late and _is_result(values[-1], expected)):
                     continue  # nothing follows from the result itself; without a factor or a term much is right
                 if self._is_right_with(node, values, i, first) and self._is_proven(node, i, failed[1:], shape, origins):
                     return self._origin(node, failed, fine)

@@ -258,9 +258,6 @@ def alike(values, right, any_shape, origins=frozenset()):
     def unlikeliness(item):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
-    if (whole := joined(values)) is not None:  # of a right answer without the loop
-        arrays = ((some[0], nodes) for some, nodes in right if len(some) == 1 and is_array(some[0]))
-        right = [*right, *(([*a.reshape(whole.shape)], nodes) for a, nodes in arrays if a.size == whole.size)]
     found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
     found = [item for item in found if is_kind(item[0])]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
