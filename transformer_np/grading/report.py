@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..homework.judging.edit import of_kind
 from ..homework.path import all_exercises
 from ..homework.remarks import how
+from ..support.counts import counted
 from .copies import MEANING, matrix
 
 RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
@@ -195,8 +196,7 @@ def overview(grades, rubric, run, copied=()):
     """The results and the most frequent mistakes of the class, in Markdown. copied: the Alikes of `copies`"""
     totals = [100 * grade.points(rubric) / rubric.possible for grade in grades]
     mean = sum(totals) / len(totals)
-    students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
-    lines = ["# The class", "", f"{students}, {mean:.1f} % on average.", ""]
+    lines = ["# The class", "", f"{counted(len(grades), 'student')}, {mean:.1f} % on average.", ""]
     lines += [f"| exercise | {' | '.join(STATES)} | most frequent mistakes |", f"|---|{'---|' * len(STATES)}---|"]
     results = class_results(grades, rubric)
     for result in results:

@@ -6,6 +6,7 @@ from textwrap import wrap
 
 import numpy as np
 
+from ..support.counts import counted
 from .comparison import ANSWERED, ERRATUM, FITTED, REPRODUCED, SLIP, TRUNCATED, differences
 
 _GAP = "  "
@@ -19,7 +20,7 @@ def summary(examples):
     rare = (FITTED, "with fitted weights"), (ANSWERED, "exercises without a printed answer")
     unexpected = ", ".join(str(example.row) for example in examples if not example.ok)
     return (
-        f"{len(examples)} worked example{'' if len(examples) == 1 else 's'}: {counts[REPRODUCED]} reproduced, "
+        f"{counted(len(examples), 'worked example')}: {counts[REPRODUCED]} reproduced, "
         + "".join(f"{counts[kind]} {what}, " for kind, what in rare if counts[kind])
         + f"{counts[TRUNCATED]} truncated in print, {counts[ERRATUM]} {errata}; "
         + (f"NOT as expected: {unexpected}" if unexpected else "all as expected")

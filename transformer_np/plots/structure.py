@@ -4,6 +4,7 @@ from ..layers import GatedFeedForward, PositionalEncoding, RMSNorm
 from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
+from ..support.counts import counted
 from .boxes import Block, Box, Words, draw
 from .picture import styled
 
@@ -184,7 +185,7 @@ def _heads(attention):
     count = attention.num_heads
     if getattr(attention, "num_kv_heads", count) != count:
         return f"{count}/{attention.num_kv_heads} heads"
-    return "1 head" if count == 1 else f"{count} heads"
+    return counted(count, "head")
 
 
 def _sizes(B, length, entrance, attentions):

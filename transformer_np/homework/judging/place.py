@@ -153,10 +153,10 @@ def _two_edits(search, family):
         first.undo()
 
 
-def _makes_up(edit, sides, listed):
-    """Whether an edit adds something to a returned variable that is wrong from its making on, or hides the NaN of a
-    listed mistake."""
-    if listed and "nan_to_num" in ast.unparse(edit.new):
+def _makes_up(edit, sides, named):
+    """Whether an edit adds something to a returned variable that is wrong from its making on, or hides the NaN of one
+    of some named mistakes."""
+    if named and "nan_to_num" in ast.unparse(edit.new):
         return True
     is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
     is_added = is_returned and edit.kind in INVENTED and not edit.also
@@ -174,7 +174,7 @@ def _mended(search, sides, cells, named):
         found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
         if any(found[n].wrong for n in expected):
             edit = search.towards(expected, undone_by(trials, [one])).one_edit(found)
-            if edit and not _makes_up(edit, sides, [h.name for h in named]):
+            if edit and not _makes_up(edit, sides, named):
                 places.setdefault(edit.node.lineno, _place(family, edit))
     return tuple(places[line] for line in sorted(places))
 
