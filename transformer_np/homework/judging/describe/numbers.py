@@ -8,7 +8,7 @@ import numpy as np
 from ...guard import UNSET
 from ..compare import close
 from ..words import listed
-from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats, subsets
+from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats
 from .factors import names_of
 
 
@@ -48,17 +48,6 @@ def truth_values(draw):
             yield "off by one diagonal", text
     if close(actual, ~turned):
         yield "inverted and transposed", f"{name} is inverted, and rows and columns are swapped.{also}"
-
-
-def is_mask(draw):
-    """What is known of a mask that holds numbers, or of numbers that are a mask, in the wrong places."""
-    if not draw.is_boolean and draw.actual.dtype == bool:
-        yield "True and False instead of numbers", f"{draw.name} is Boolean. It must hold numbers."
-    elif draw.is_boolean and draw.actual.dtype != bool:
-        _, kind, what = _as_truth(draw)
-        what = f"{what}, in the wrong places" if kind else f"holds numbers (dtype {draw.actual.dtype})"
-        text = f"{draw.name} {what}. It must hold True and False (dtype bool)."
-        yield kind or "numbers instead of True and False", text
 
 
 def _as_truth(draw):
@@ -171,20 +160,8 @@ def other_order_of_axes(draw):
         yield "transposed", text, right.transpose(order)
 
 
-def reshaped(draw):
-    right = draw.expected
-    text = (
-        f"{draw.name} has the right numbers in the wrong places. A reshape only splits or joins neighbouring axes. To "
-        "reorder axes, use a transpose before or after it."
-    )
-    for order in permutations(range(right.ndim)) if not draw.is_boolean and right.size > 3 else ():
-        yield "reshaped in the wrong order of axes", text, right.transpose(order).reshape(right.shape)
-
-
 def other_order_along_an_axis(draw):
-    actual, right, name = draw.actual, draw.expected, draw.name
-    is_number = actual.dtype != bool and not draw.is_boolean  # truth values coincide too often
-    has_all = is_number and close(np.sort(actual, axis=None), np.sort(right, axis=None))
+    right, name = draw.expected, draw.name
     for axis, letter in enumerate(draw.letters):
         n = right.shape[axis]
         if n < 2:
@@ -198,23 +175,6 @@ def other_order_along_an_axis(draw):
             for fill in (False, True) if draw.is_boolean else (0,):
                 text = f"{name} is right, but shifted {how}. The empty places hold {fill}."
                 yield f"shifted {how}", text, _shifted(right, k, axis, fill)
-        for index, which in ((0, "first"), (n - 1, "last")):
-            text = f"{name} repeats its {which} entry along {letter} at every place."
-            repeated = np.broadcast_to(right.take([index], axis), right.shape)
-            yield f"the {which} along {letter} repeated", text, repeated
-        if not has_all:
-            continue
-        own, wanted = np.moveaxis(actual, axis, 0), np.moveaxis(right, axis, 0)
-        at = [[j for j, other in enumerate(wanted) if close(part, other)] for part in own]
-        if sorted(at) == [[j] for j in range(n)]:
-            text = f"{name} has the wrong order along {letter}: it holds the right entries in the order "
-            text += f"{[j for (j,) in at]}."
-            yield "heads permuted" if letter == "H" else f"another order along {letter}", text
-        filled, needed = ([i for i, part in enumerate(array) if np.any(part)] for array in (own, wanted))
-        if right.ndim > 1 and len(filled) > 1 and sorted(at[i] for i in filled) == [[j] for j in needed]:
-            moved = [f"that of {letter.lower()} = {at[i][0]} is at {i}" for i in filled if at[i] != [i]]
-            text = f"{name} holds the right entries along {letter} in other places, and 0 elsewhere: "
-            yield f"other places along {letter}", f"{text}{listed(moved[:3])}."
 
 
 def _shifted(array, k, axis, fill):
@@ -226,18 +186,6 @@ def _shifted(array, k, axis, fill):
     else:
         moved[:k] = source[-k:]
     return np.moveaxis(moved, 0, axis)
-
-
-def finite_for_infinite(draw):
-    infinite = np.isinf(draw.expected) if not draw.is_boolean and draw.actual.dtype != bool else np.zeros(1, bool)
-    if not infinite.any() or not close(draw.actual[~infinite], draw.expected[~infinite]):
-        return
-    there, wanted = draw.actual[infinite], draw.expected[infinite]
-    if (np.isfinite(there) & (np.abs(there) > 1e3) & (np.sign(there) == np.sign(wanted))).all():
-        text = f"{draw.name} holds a large number, here {there.flat[0]:.3g}, instead of {wanted.flat[0]}."
-        yield "a large number instead of infinity", text
-    elif (there == -wanted).all():
-        yield "infinity of the wrong sign", f"The infinities in {draw.name} have the wrong sign."
 
 
 _ELEMENTWISE = {
@@ -264,39 +212,7 @@ def function_of_each_number(draw):
         yield f"{word} the identity", text, right + sign * np.eye(right.shape[-1])
 
 
-def function_of_each_row(draw):
-    actual, right, name = draw.actual, draw.expected, draw.name
-    if floats(draw) is None or right.dtype.kind != "f":
-        return
-    for axes in subsets(right):
-        if np.prod([right.shape[i] for i in axes]) < 2:
-            continue
-        along = listed(draw.letters[i] for i in axes)
-        total, mean = right.sum(axes, keepdims=True), right.mean(axes, keepdims=True)
-        if close(actual / actual.sum(axes, keepdims=True), right):
-            text = f"{name} would be right if it were divided by its own sum over {along}."
-            yield f"not divided by the sum over {along}", text
-        text = f"{name} is divided by its own sum over {along}."
-        yield f"divided by the sum over {along}", text, right / total
-        yield f"mean over {along} subtracted", f"The mean over {along} is subtracted from {name}.", right - mean
-        for word, value in (("mean", mean), ("sum", total)):
-            text = f"{name} holds the {word} of the right result over {along} at every place."
-            yield f"the {word} over {along} everywhere", text, np.broadcast_to(value, right.shape)
-        length = np.sqrt((right**2).sum(axes, keepdims=True))
-        yield f"divided by the norm over {along}", f"{name} is divided by its norm over {along}.", right / length
-        powers = np.exp(right - right.max(axes, keepdims=True))
-        text = f"{name} has an extra softmax over {along}."
-        yield f"softmax over {along} of the right result", text, powers / powers.sum(axes, keepdims=True)
-    for axis, letter in enumerate(draw.letters):
-        text = f"{name} is a cumulative sum along {letter}"
-        kind = f"cumulative sum along {letter}"
-        yield kind, f"{text}: each place also contains the earlier ones.", np.cumsum(right, axis)
-        back = np.flip(np.cumsum(np.flip(right, axis), axis), axis)
-        yield f"{kind} from the end", f"{text} from the end: each place contains the later ones.", back
-
-
 OF_NUMBERS = (
     numbers_that_are_not_set, truth_values, nothing_but_one_number, another_array, a_factor_or_a_term,
-    other_order_of_axes, an_input_too_much_or_missing, other_order_along_an_axis, finite_for_infinite,
-    function_of_each_number, function_of_each_row, reshaped,
+    other_order_of_axes, an_input_too_much_or_missing, other_order_along_an_axis, function_of_each_number,
 )  # fmt: skip

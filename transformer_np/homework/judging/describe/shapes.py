@@ -1,7 +1,5 @@
 """Finders for results of the wrong shape, and descriptions of outputs of the wrong kind."""
 
-from itertools import combinations, permutations
-
 import numpy as np
 
 from ..compare import MOST_NUMBERS, close
@@ -19,10 +17,10 @@ def is_searchable(draw):
     return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= MOST_NUMBERS
 
 
-def axes_of_length_1(draw, is_right=False):
+def axes_of_length_1(draw):
     actual, right = draw.actual, draw.expected
     sizes, wanted = ([size for size in array.shape if size != 1] for array in (actual, right))
-    if sizes != wanted or (is_right and not close(actual.reshape(right.shape), right)):
+    if sizes != wanted or not close(actual.reshape(right.shape), right):
         return
     more = actual.ndim - right.ndim
     many = "axis of length 1" if abs(more) == 1 else "axes of length 1"
@@ -34,11 +32,7 @@ def axes_of_length_1(draw, is_right=False):
         text += "" if draw.is_boolean else " Reductions without keepdims=True lose such an axis, and so does squeeze()."
     else:
         name, text = "axis of length 1 in the wrong place", "has an axis of length 1 in the wrong place."
-    yield name, f"{draw.name} {text} The numbers are {'right' if is_right else 'also wrong'}."
-
-
-def right_numbers_with_axes_of_length_1(draw):
-    yield from axes_of_length_1(draw, is_right=True)
+    yield name, f"{draw.name} {text} The numbers are right."
 
 
 def not_reduced(draw):
@@ -72,20 +66,6 @@ def reduced_too_much(draw):
             yield f"only the {which} along {letter}", text, right.take(index, axis)
 
 
-def broadcast(draw):
-    small, large = sorted((draw.actual, draw.expected), key=np.size)
-    try:
-        fits = small.size < large.size and close(np.broadcast_to(small, large.shape), large)
-    except ValueError:
-        return
-    if fits and small is draw.expected:
-        text = f"{draw.name} repeats the right numbers along an axis. They must occur once."
-        yield "repeated along an axis", text
-    elif fits:
-        text = f"{draw.name} has the right numbers, but too few: {small.shape}, not {large.shape}."
-        yield "not broadcast to the full shape", text
-
-
 def too_long_or_short(draw):
     """A result that lacks, or has extra, entries at an end of one axis."""
     pairs = enumerate(zip(draw.actual.shape, draw.expected.shape, strict=False))
@@ -104,56 +84,9 @@ def too_long_or_short(draw):
             yield f"{'without' if fewer else 'longer by'} {which} along {letter}", text
 
 
-def cut_otherwise(draw):
-    """The right numbers with axes joined or split differently."""
-    actual, right = draw.actual, draw.expected
-    if actual.size == right.size > 1:
-        if close(actual.reshape(-1), right.reshape(-1)):
-            yield "not reshaped", f"{draw.name} has the right numbers in the right order, but the wrong shape."
-        for order in permutations(range(right.ndim)):
-            if same(actual.reshape(-1), right.transpose(order).reshape(-1)):
-                axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
-                text = (
-                    f"{draw.name} has the right numbers, but its axes {axes} are in the wrong order and cut otherwise."
-                )
-                yield "axes in the wrong order, and reshaped", text
-
-
 OF_SHAPES = (
-    another_array, other_order_of_axes, right_numbers_with_axes_of_length_1, broadcast, not_reduced, reduced_too_much,
-    too_long_or_short, cut_otherwise,
+    another_array, other_order_of_axes, axes_of_length_1, not_reduced, reduced_too_much, too_long_or_short
 )  # fmt: skip
-
-
-def about_shape(draws):
-    """A Hypothesis on the shapes alone."""
-    draw = draws[0]
-    wanted, got, letters = draw.expected.shape, draw.actual.shape, draw.letters
-    came = [
-        letters[wanted.index(size)] if wanted.count(size) == 1 else name
-        for size, name in zip(got, draw.letters_of(got), strict=True)
-    ]
-    is_known = not any(name.startswith("axis") for name in came)
-    exchanged = [letters[i] for i, size in enumerate(got) if size != wanted[i]] if len(got) == len(wanted) else []
-    if all(sorted(d.expected.shape) == sorted(d.actual.shape) for d in draws):
-        text = f"The axes {listed(exchanged)} are in the wrong order, ({', '.join(came)}). The numbers are also wrong."
-        return Hypothesis(f"axes {listed(exchanged)} in the wrong order", text)
-    for removed, kept, names in ((got, wanted, came), (wanted, got, letters)):
-        if len(kept) < len(removed) <= len(kept) + MORE_AXES:
-            for places in combinations(range(len(removed)), len(removed) - len(kept)):
-                if tuple(size for i, size in enumerate(removed) if i not in places) == kept:
-                    axis = f"{'axis' if len(places) == 1 else 'axes'} {listed(names[i] for i in places)}"
-                    what = f"has the extra {axis}. Is a sum missing?" if removed is got else f"lacks the {axis}."
-                    kind = "extra" if removed is got else "missing"
-                    return Hypothesis(f"{kind} {axis}", f"{draw.name} {what} The numbers are also wrong.")
-    axes = {tuple(d.letters_of(d.actual.shape)) for d in draws}
-    if exchanged and len(axes) == 1 and is_known:
-        text = f"{draw.name} has the shape ({', '.join(came)}), not ({', '.join(letters)})."
-        return Hypothesis(f"shape ({', '.join(came)})", text)
-    if len(got) == len(wanted):
-        return Hypothesis(None, "")
-    many = "1 axis" if len(wanted) == 1 else f"{len(wanted)} axes"
-    return Hypothesis(None, f"The result must have {many}, got {len(got)}.")
 
 
 # --- outputs of the wrong kind ----------------------------------------------------------------------------------------
