@@ -65,19 +65,6 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
             texts[where] = tuple(new)
     return learned
 
---- an assertion that does not hold
-says: right without this line. One change in line @ makes it right:
-def linear(x, w, b=None):
-    assert x.shape[-1] == w.shape[1], (x.shape, w.shape)  # shown
-    return x @ w if b is None else x @ w + b
-
---- two changes in one line
-says: Two changes in line @ make it right:
-def layer_norm(x, gamma, beta, eps=1e-5):
-    xc = x - x.mean(axis=-1, keepdims=True)
-    inv = (np.mean(xc * xc, axis=-1, keepdims=True) + eps) ** -0.5
-    return gamma * (xc * inv + beta), xc * inv, inv[..., 0]  # shown
-
 --- three lines that assign where they should change in place
 says: Several changes in lines @ make it right:
 from transformer_np import training
@@ -109,17 +96,6 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
         dx += left(dy, j * dilation) @ w[j].T
         dw[j] = np.einsum("bti,bto->io", right(x, j), dy)  # shown
     return dx, dw, dy.sum(axis=(0, 1))
-
---- two names in each other's place in one line
-says: One change in line @ makes it right:
-def sigma(t):
-    return np.where(t > 0, t, 0) * 0 + 1 / (1 + np.exp(-t))
-
-def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
-    gate, up = x @ w_gate, x @ w1
-    c = np.sqrt(2 / np.pi)
-    act = {"silu": lambda t: t * sigma(t), "gelu_tanh": lambda t: t * (1 + np.tanh(c * (t + 0.044715 * t**3))) / 2}
-    return (act[activation](up) * gate) @ w2, gate, up  # shown
 
 --- a sum over some of the axes in front
 says: One change in line @ makes it right:
@@ -354,21 +330,6 @@ def softmax_backward(dy, y, axis=-1):
     dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
     return np.moveaxis(of_row(dy, y), -1, axis)
 
---- two results in each other's place beside another mistake
-says: Two changes make it right
-def layer_norm_backward(dy, x_hat, inv_std, gamma):
-    dgamma, dbeta = (part.reshape(-1, dy.shape[-1]).sum(axis=0) for part in (dy * x_hat, dy))
-    dxh = dy * gamma
-    dx = dxh - dxh.mean(-1, keepdims=True) - x_hat * 2 * (dxh * x_hat).mean(-1, keepdims=True)  # shown
-    return inv_std * dx, dbeta, dgamma  # shown
-
---- two parameters in each other's place are both marked
-marks: beta + gamma
-def layer_norm(x, gamma, beta, eps=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inv_std = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
-    return centred * inv_std * beta + gamma, centred * inv_std, inv_std
-
 --- a counter that goes on by two
 says: Off by one: `2` is one too large here.
 class Adam:
@@ -454,17 +415,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 
     return likeliest(nucleus(p))  # shown
 
---- an edit that breaks a right case is no proof
-says: One change in line @ makes it right:
-from math import erf
-
-def gelu(x, approximate="tanh"):
-    if approximate == "none":
-        part = 0.5 * (1 + np.vectorize(erf, otypes=[x.dtype])(x / np.sqrt(2)))
-    else:
-        part = 1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # shown
-    return x * part
-
 --- a comparison for an assignment
 says: This line compares and changes nothing: `=` assigns. One change in line @
 def causal_mask(T, S=None):
@@ -497,15 +447,6 @@ repair:
 not: np.sum
 def softmax_backward(dy, y, axis=-1):
     return dy * y * (1 - y)  # shown
-
---- two edits show two lines
-says: Two changes make it right, one in line @:
-says: and one in line @:
-def linear_backward(dy, x, w):
-    dx = dy @ w.T * 2  # shown
-    dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
-    db = -dy.reshape(-1, dy.shape[-1]).sum(axis=0)  # shown
-    return dx, dw, db
 
 --- what a repair leaves wrong is told too
 says: In the exact form √2 is missing inside erf
@@ -663,18 +604,6 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
     found = [row[: row.index(end)] for row in rows]
     return (found, total) if return_log_probs else found
 
---- one mask of several
-def attention_scores(q, k, mask=None):
-    scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)  # not shown
-    if mask is None:
-        return scores
-    if isinstance(mask, tuple):
-        mask = mask[0]
-    if mask.dtype == np.bool_:
-        scores[np.broadcast_to(mask, scores.shape)] = -np.inf  # shown
-        return scores
-    return scores + mask.astype(scores.dtype)
-
 --- the line is where a wrong variable is made
 def softmax_backward(dy, y, axis=-1):
     shared = y * dy.sum(axis=axis, keepdims=True)
@@ -786,24 +715,6 @@ def softmax(x, axis=-1):
     powers = np.exp(x)  # shown
     return powers / powers.sum(axis, keepdims=True)
 
---- a mistake in each of two branches
-def rotary_frequencies(K, theta=10000.0, scaling=None):
-    if K % 2 or theta <= 0:
-        raise ValueError("K must be even and theta positive")
-    freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
-    if scaling is not None:
-        kind, f = scaling["rope_type"], scaling["factor"]
-        if kind not in ("linear", "llama3"):
-            raise ValueError("scaling not supported: " + kind)
-        if kind == "linear":
-            freqs = freqs * f  # shown
-        else:
-            a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
-            turns = scaling["original_max_position_embeddings"] * freqs
-            s = np.clip((turns - a) / (b - a), 0.0, 1.0)  # not shown
-            freqs = s * freqs + (1 - s) * freqs / f
-    return freqs
-
 --- a variable that each step of the loop hands on
 def tiled_attention(q, k, v, mask=None, tile=64):
     scores = np.swapaxes(k, -1, -2)
@@ -890,16 +801,6 @@ class Heads:
 def split_heads(x, num_heads):
     return Heads(num_heads).split(x)
 
---- a number that is right by chance in some cases is shown where it is made
-says: g is divided by its largest singular value
-def orthogonalised(g, quintics=((8.2052, -22.9019, 16.4607), (4.0664, -2.8612, 0.5184), (3.9096, -2.8234, 0.5250))):
-    length = np.linalg.norm(g, ord=2)  # shown
-    x = g / (length or 1)
-    for a, b, c in quintics:
-        gram = x @ x.T
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return x
-
 --- an array that is changed through a view is not wrong where it is made
 says: the new x₁
 def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
@@ -933,22 +834,6 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
     wanted[np.nonzero(seen)[0], ids[seen]] += 1 - label_smoothing
     number = max(len(seen), 1)  # shown
     return (np.where(seen[:, None], rows - wanted, 0) * (dloss / number)).reshape(probs.shape)
-
---- a line that something right is computed from is not shown for what else reads it
-says: `da` is scale times the right result.
-def _product(ones, others):
-    total = np.zeros((ones.shape[1], others.shape[1]))
-    for one, other in zip(ones, others):
-        total += np.outer(one, other)
-    return total
-
-def lora_backward(dy, x, low, a, b, scale=1.0):
-    rows = x.reshape(-1, a.shape[0])
-    outs = scale * dy.reshape(-1, b.shape[1])  # not shown
-    down = scale * outs @ b.T  # shown
-    db = _product(low.reshape(-1, a.shape[1]), outs)
-    da = _product(rows, down)
-    return (down @ a.T).reshape(x.shape), da, db
 
 --- the wrong one of equally many
 says: the one with the larger ids is merged
@@ -1182,18 +1067,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x_hat = centred / std
     return gamma * x_hat + beta, x_hat, std  # shown
 
---- a variable from which something right is computed is not shown
-says: Each parameter is clipped by its own norm
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters]
-    norms = [float(np.sqrt(np.sum(g.astype(np.float64) ** 2))) for g in grads]  # not shown
-    total = float(np.sqrt(sum(n**2 for n in norms)))
-    if np.isfinite(total):
-        for g, n in zip(grads, norms):
-            if n > max_norm:
-                g *= max_norm / n
-    return total
-
 --- a helper that several places call is no place
 def cut(z):
     return np.where(z > 0, z, np.zeros_like(z))  # not shown
@@ -1266,13 +1139,6 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     through = x_hat * product.mean(axis=-1, keepdims=True)  # shown
     dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
     return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
-
---- a branch that no case asks for is no place
-says: relu: wrong value
-def relu(x, leaky=False):
-    if leaky:  # not shown
-        return np.maximum(x, 0)
-    return np.tanh(x)
 
 --- the place that needs another value is shown not where it is right for others
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):

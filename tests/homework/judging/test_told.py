@@ -96,12 +96,6 @@ def attention_scores(q, k, mask=None):
             scores = scores + m
     return scores
 
---- a maximum over all axes is told
-says: `x.max()` goes over all axes: it must go over some of them only.
-def softmax(x, axis=-1):
-    e = np.exp(x - x.max())
-    return e / e.sum(axis)
-
 --- that the whole array is asked and not each row is told
 says: Only an array of nothing but −inf gets weights of 0.
 def softmax(x, axis=-1):
@@ -154,19 +148,6 @@ says: `mean` is not the function that belongs here.
 def softmax_backward(dy, y, axis=-1):
     weighted = dy * y
     return weighted - y * (dy * y).mean(axis=axis, keepdims=True)
-
---- two variables in each other's place
-says: `q` and `k` are in each other's place.
-def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-    d_k = q.shape[-1]
-    d_weights = dout @ np.swapaxes(v, -1, -2)
-    d_values = np.swapaxes(weights, -1, -2) @ dout
-    summed = np.sum(d_weights * weights, axis=-1, keepdims=True)
-    d_scores = weights * (d_weights - summed)
-    d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
-    d_queries = d_scores @ q
-    d_keys = np.swapaxes(d_scores, -1, -2) @ k
-    return d_queries, d_keys, d_values
 
 --- brackets around a sum before a quotient are missing
 named: brackets
@@ -337,12 +318,6 @@ def embedding_backward(dy, ids, num_embeddings):
 # --- several mistakes in one answer -----------------------------------------------------------------------------------
 
 TOGETHER = wrong_answers("""
---- no third mistake is told where one makes another show more
-named: over the wrong axis and NaN where all is hidden
-def softmax(x, axis=-1):
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=0, keepdims=True)  # shown
-
 --- a second mistake whose results are those of the first, times a factor
 named: softmax backward over the queries and 1/√d_v instead of 1/√d_k
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
@@ -391,18 +366,6 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
     for i in range(K):
         dcenter = dcenter + dsk[:, i : i + 1] * negatives[:, i]
     return dcenter, ds[:, None] * center, dsk[:, :, None] * center[:, None, :]
-
---- an edit that makes up for two named mistakes is no repair
-repair:
-says: Off by one
-says: has the wrong sign
-says: Look at line
-not: makes it right
-def causal_mask(T, S=None):
-    if S is None:
-        S = T
-    offset = T - S
-    return np.arange(S)[None, :] >= np.arange(T)[:, None] + offset
 
 --- a pair is tried if one of it shows in a later draw only
 named: the smallest ids first and merged from right to left
@@ -561,12 +524,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 # --- in which calls ---------------------------------------------------------------------------------------------------
 
 CASES = wrong_answers("""
---- the numbers of axes with which all calls are right
-says: All calls in which x has 3 axes are right, and all in which it has 1 or 2 or 4 are wrong
-def linear(x, w, b=None):
-    y = (x.reshape(-1, len(w)) @ w).reshape(x.shape[0], -1, w.shape[1])
-    return y if b is None else y + b
-
 --- a shape that is wrong with one argument only
 says: With causal=True: `weights` must have the shape
 from transformer_np.functional import softmax
@@ -597,13 +554,6 @@ says: np.maximum(a, b)
 not: `if`
 def relu(x):
     return np.array([max(0.0, row) for row in x], dtype=x.dtype)
-
---- only calls with one axis are right where all others crash
-says: All calls in which x has 1 axis are right
-def softmax(x, axis=-1):
-    (n,) = x.shape
-    e = np.exp(x - x.max()) if np.isfinite(x.max()) else np.zeros(n)
-    return e / max(e.sum(), 1e-30)
 
 --- the smallest call has its case only where the plain one is right
 says: In the call tanh_backward(dy=
@@ -815,13 +765,6 @@ def tiled_attention(q, k, v, mask=None, tile=64):
 # --- what would not be true -------------------------------------------------------------------------------------------
 
 UNTRUE = wrong_answers("""
---- an edit that leaves other cases wrong in another way is no proof
-says: `y` is the absolute value of the right result.
-not: makes it right
-def tanh(x):
-    e = np.exp(-2 * np.abs(x))
-    return (1 - e) / (1 + e)
-
 --- where all is dropped a block is not called right
 says: The residual x is added twice
 not: right with dropout
@@ -1011,4 +954,4 @@ def test_an_exception_of_the_answer_ends_no_search(verdict_on, kind):
             raise {kind}
         return dy * (1 - y)
     """)
-    assert "1 − y" in verdict.message or verdict.misconception
+    assert verdict.line == 6

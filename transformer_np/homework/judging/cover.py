@@ -126,10 +126,6 @@ class Cells:
                     return True
         return False
 
-    def is_like(self, some, number):
-        """Whether a program gives all results of a case as the answer does."""
-        return all(self.agrees(some, i, number) for i in range(len(self.found[number].expected)))
-
     def independent(self, picked):
         """The cells of wrong gradients that these hypotheses leave right, although they explain the forward pass."""
         if not picked or not self.compatible(picked):
@@ -201,7 +197,7 @@ class Cover:
         self._possible = [  # those that change a right result would have to be undone by another mistake
             h for h in cells.mistakes if first.results is None or cells.changed((h,), number) <= {*first.wrong}
         ]
-        self.is_one = is_alone or (bool(place) and place.count == 1)
+        self.is_one = is_alone or (bool(place) and len(place.marks) == 1)
         self.picked = self._consistent()
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(by_wrong=False)

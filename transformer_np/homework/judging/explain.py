@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
 from .describe import describe_roughly
-from .describe.crashes import FIXED_AXES, fixed_axes
 from .example import smallest_call
 from .hypothesis import Hypothesis
 from .words import cases_of, listed, subject, with_cases
@@ -33,14 +32,14 @@ def explain(trials, found, place=None):
         told = _Told(cells, cover)
         told.mistakes()
         described = told.descriptions()
-        told.said += told.rest() if not place or place.count > 1 else []
+        told.said += told.rest() if not place or len(place.marks) > 1 else []
         told.crashes()
         told.said += described
         if not cover.picked and not place:
             told.without_mistakes()
         texts, names = told.texts[: MOST + 1], told.names
         if place and (not texts or _says_more(place, cells, cover)):
-            texts += _about(place)
+            texts.append(place.edit.text)
         of_sheet = [h.name for h in cover.picked if h.name in trials.exercise.mistakes]
         return Explanation(names, texts, of_sheet, told.where())
 
@@ -117,12 +116,9 @@ class _Told:
         return said
 
     def without_mistakes(self):
-        """What is told if no mistake is known: of axes, of an order, or the smallest call."""
+        """What is told if no mistake is known: what is wrong roughly, or the smallest call."""
         cells, found = self.cells, self.cells.found
-        if text := fixed_axes(found):
-            self.said = [said for said in self.said if said[0] and said[0] != FIXED_AXES][:1]  # such as `.T`
-            self.say(FIXED_AXES, text)
-        elif not self.names and cells.first_failed.results is not None:
+        if not self.names and cells.first_failed.results is not None:
             i, label = min(cells.first, default=(0, self.label))
             example, rough = smallest_call(found), describe_roughly(cells.draws(i, label)) if cells.first else None
             self.say(rough and rough.name, "" if rough is None or (example and not rough.name) else rough.text)
@@ -163,10 +159,5 @@ class _Told:
 
 def _says_more(place, cells, cover):
     """Whether the line says more than the texts: of a crash that no mistake explains."""
-    is_rule = any(h.text.startswith("The results are right") for h in place.edits)
+    is_rule = place.edit.text.startswith("The results are right")
     return bool(cells.first_failed.tried.crash) and not cover.picked and not is_rule
-
-
-def _about(place):
-    """The sentences on a Place, each with its line where there are two."""
-    return [f"Line {h.line}: {h.text}" if place.count > 1 else h.text for h in place.edits]

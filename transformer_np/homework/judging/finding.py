@@ -43,10 +43,6 @@ class Finding:
         self.exercise, self.case, self.tried, self.results, self.expected = exercise, case, tried, results, expected
         self.shares, self.before = shares, before
 
-    def against(self, expected):
-        """The Finding where other results are right."""
-        return Finding(self.exercise, self.case, self.tried, self.results, expected, self.shares, self.before)
-
     @cached_property
     def not_refused(self):
         """A sentence on a call that must raise an exception and does not, or ""."""

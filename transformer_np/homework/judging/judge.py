@@ -201,8 +201,6 @@ def lines_to_show(trials, pointed, rules, explanation):
     elif place:
         what = "the rest" if trials.unread else "the results" if rules and explanation.names else "it"
         shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
-    elif pointed.mended:
-        first, shown = pointed.mended[0].line, [_look(part.marks) for part in pointed.mended]
     else:
         first = pointed.suspects[0].line if pointed.suspects else at
         suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself
@@ -220,10 +218,10 @@ def _look(marks, text=""):
 
 def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
-    if place.count == 1:
+    lines = [*place.marks]
+    if len(lines) == 1:
         return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
-    if place.count == len(place.marks) == 2:
+    if len(lines) == 2:
         (one, first), (other, second) = place.marks.items()
         return [f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second]
-    where = f"line{'s' * (len(place.marks) > 1)} {listed(map(str, place.marks))}"
-    return [f"{('Two', 'Several')[place.count > 2]} changes in {where} make {right}:", *place.marks.values()]
+    return [f"Several changes in lines {listed(map(str, lines))} make {right}:", *place.marks.values()]

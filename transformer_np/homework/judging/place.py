@@ -1,4 +1,4 @@
-"""Where a wrong answer can be made right, by one edit or two, or which lines are suspicious if none does."""
+"""Where a wrong answer can be made right by one edit, or which lines are suspicious if none does."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -24,29 +24,25 @@ INVENTED = ("missing function", "missing factor", "missing term")  # edits that 
 class Place:
     """Where an answer can be made right.
 
-    edits: a Hypothesis for each edit that this takes, in the order of their lines
-    repair: the line after the edit, "" if other lines change too; is_core: whether other than core cases stay wrong
+    edit: what is known of the edit; repair: the line after it, "" if other lines change too
+    is_core: whether other than core cases stay wrong
     """
 
-    edits: tuple
+    edit: Hypothesis
     repair: str = ""
     is_core: bool = False
 
     @property
     def kind(self):
-        return self.edits[0].name
+        return self.edit.name
 
     @property
     def line(self):
-        return self.edits[0].line
-
-    @property
-    def count(self):
-        return sum(len(one.marks) for one in self.edits)
+        return self.edit.line
 
     @property
     def marks(self):
-        return _together(item for one in self.edits for item in one.marks.items())
+        return self.edit.marks
 
 
 def _together(marks):
@@ -65,19 +61,17 @@ def _together(marks):
 class Pointed:
     """What is known about the lines of a wrong answer, as Hypotheses: its Place, or else suspects.
 
-    mended: the Places of edits that each undo one of several named mistakes
     change: if it changes an argument, the line that does, or None
     """
 
     place: Place | None = None
     suspects: tuple = ()
-    mended: tuple = ()
     change: Hypothesis | None = None
 
 
 def find_place(trials, answer, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
-    or the two places of two edits, as a Pointed; one with the suspects if none of the edits tried does.
+    as a Pointed; one with the suspects if none of the edits tried does.
 
     found: the Findings of the answer's attempts
     """
@@ -92,7 +86,7 @@ def find_place(trials, answer, found):
             if family.is_decorated:  # the mistake may be in the decorator
                 return Pointed()
             # only an edit that makes all right says something
-            edit = Search(trials, family, found, [*range(len(found))]).one_edit(found)
+            edit = Search(trials, family, found, [*range(len(found))]).one_edit()
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
@@ -127,30 +121,11 @@ def _place_in(trials, family, found, wanted):
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     suspects = suspects_of(sides, listed) if sides else []
     search = Search(trials, family, found, wanted, undone_by(trials, named), sides, suspects)
-    edit = search.one_edit(found)
+    edit = search.one_edit()
     if edit and not _makes_up(edit, sides, listed):
         return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
-    if place := None if edit else _two_edits(search, family):
-        return Pointed(place)
     shown = to_show(sides, suspects, named) if sides else []
-    is_told = not sides or len(named) < 2 or any(h.name for h in shown)  # where NaN occurs
-    return Pointed(suspects=tuple(shown), mended=() if is_told else _mended(search, sides, cells, named))
-
-
-def _two_edits(search, family):
-    """The Place of the edit that makes most of the wrong results right and of another that makes all right, or None."""
-    first, better = search.partly_right()
-    if first is None:
-        return None
-    first.make()
-    try:
-        second = search.one_edit(better, first)
-        if second is None or second.kind in MOVES or (second.kind == "number" and second.node is first.new):
-            return None  # two edits of a number make any
-        both = [*_place(family, first).edits, *_place(family, second).edits]
-        return Place(tuple(sorted(both, key=lambda h: h.line)), is_core=search.leaves(second))
-    finally:
-        first.undo()
+    return Pointed(suspects=tuple(shown))
 
 
 def _makes_up(edit, sides, named):
@@ -163,22 +138,6 @@ def _makes_up(edit, sides, named):
     return bool(sides) and is_added and edit.node not in sides.fine_in(sides.failed[0], False)
 
 
-def _mended(search, sides, cells, named):
-    """The Places of edits with which the answer gives what a right one with all of some mistakes but one gives."""
-    places, trials, family = {}, cells.trials, sides.family
-    numbers = [n for n, f in enumerate(cells.found) if f.wrong is not None and cells.is_like(named, n)]
-    for one in named:
-        others = [h for h in named if h is not one]
-        expected = {n: cells.run(others, n)[0] for n in numbers if cells.compatible(others)}
-        expected = {n: results for n, results in expected.items() if results is not None}
-        found = [cells.found[n].against(expected[n]) if n in expected else f for n, f in enumerate(cells.found)]
-        if any(found[n].wrong for n in expected):
-            edit = search.towards(expected, undone_by(trials, [one])).one_edit(found)
-            if edit and not _makes_up(edit, sides, named):
-                places.setdefault(edit.node.lineno, _place(family, edit))
-    return tuple(places[line] for line in sorted(places))
-
-
 # --- what the student sees --------------------------------------------------------------------------------------------
 
 
@@ -188,11 +147,11 @@ def _place(family, edit):
     shown, before, rest = family.parts(node, is_attribute)
     others = [other.node for other in edit.also if edit.kind not in MOVES]
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
-    edits = (Hypothesis(edit.kind, about(edit), "student", edit, node, marks),)
+    one = Hypothesis(edit.kind, about(edit), "student", edit, node, marks)
     if edit.also:
-        return Place(edits, _repaired(family, edit))
+        return Place(one, _repaired(family, edit))
     repair = f"{before.strip() and before.lstrip()}{_written(edit)}{rest}"
-    return Place(edits, indent(repair, "    ").rstrip())
+    return Place(one, indent(repair, "    ").rstrip())
 
 
 def _written(edit):

@@ -25,7 +25,8 @@ class Replaced:
         """The places, as lists of statements and expressions, for the results that are wrong."""
         places = {}
         for i in range(len(self.sides.trials.exercise.results)):
-            failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
+            wrong = [n for n in self.failed if i in (self.found[n].wrong or ())]
+            failed = wrong or [n for n in self.failed if self.found[n].wrong is None]  # which may crash elsewhere
             place = self.place(i, failed) if failed else None
             if place:
                 places.setdefault(place[-1].lineno, place)
@@ -55,8 +56,6 @@ class Replaced:
         sides, own = self.sides, self.sides.values(number)
         if value not in sides.fine_in(number, False) or is_new(value, own[value]) or value in sides.ran_rightly:
             return False
-        if all(sides.is_used_rightly(value, n) for n in sides.one_of_each_label):
-            return False  # what is right is computed from it, in every case
         readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
         readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
         # what is missing may be missing where the only one reads it
@@ -105,8 +104,6 @@ class Replaced:
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
         every = [s for s in every if not is_empty(getattr(s, "value", s))]
         wrong = [s for s in every if s.value not in fine]
-        if len(wrong) == 1 and sides.is_used_rightly(wrong[0].value, failed[0]):
-            return [node]
         if 0 < len(wrong or every) <= MOST:
             return wrong or every
         is_returned = any(isinstance(n, ast.Return) and node in ast.walk(n) for n in sides.scope)

@@ -108,25 +108,6 @@ class Sides:
         right = {name_of(call.func) for call in self._calls if call in fine}  # which give something right elsewhere
         return any(n not in fine and name_of(n.func) not in right for n in inside)
 
-    def is_used_rightly(self, node, number):
-        """Whether what is right is computed from the variable that a statement writes."""
-        line = self.assignment_of(node)
-        if line is None:
-            return False
-        fine, name = self.fine_in(number, False), line.targets[0].id
-        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign) and s is not line]
-        returned, finding = self.returned_as(self.own), self.found[number]
-        wrong = finding.wrong or () if len(returned) == len(finding.expected) else ()
-        values += [value for i, value in enumerate(returned) if i not in wrong]
-        parts = {n for s in self.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be right ones
-        names = [n for value in values if value in fine for n in ast.walk(value) if n is not value and n not in parts]
-        return any(isinstance(n, ast.Name) and n.id == name and n.lineno > node.lineno for n in names)
-
-    def assignment_of(self, node):
-        """The assignment to a variable that a node is in, or None."""
-        line = next((s for s in self.scope if isinstance(s, ast.Assign) and node in ast.walk(s)), None)
-        return line if line and isinstance(line.targets[0], ast.Name) else None
-
     def written_into(self, variable):
         """The values of the assignments to a variable."""
         stores = self.stores.get((self.scope.get(variable), ast.unparse(variable)), ())

@@ -30,7 +30,7 @@ def _suspect(sides, places, cause=None):
 
 def suspects_of(sides, names=()):
     """At most two places, as Hypotheses: where the values of listed mistakes are made, or else where other values make
-    it right, or else what is between right values and a wrong result."""
+    it right."""
     if sides.own.answer is None or not sides.right:
         return []
     search = Replaced(sides, with_late=not names)
@@ -40,29 +40,16 @@ def suspects_of(sides, names=()):
     proven = search.places() if not single or len(names) == 1 else []
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
-    rest = _before_results(sides) if not (made or proven) else []
-    before = [one for one in proven if any(_is_before(sides, one[0], other[0]) for other in single)]
-    chosen = both or before or single or proven or made or ([rest] if rest else _sole(sides))
+    chosen = both or single or proven or made or _sole(sides)
     found = {}
     for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
-        maker, first = search.maker(places) if places is not rest else None, sides.failed[0]
-        places = maker or places
+        places, first = search.maker(places) or places, sides.failed[0]
         is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
         if places and not is_elsewhere:
             places = _new_array(sides, first) or places
             suspect = _suspect(sides, places)
             found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
-
-
-def _is_before(sides, place, other):
-    """Whether a place writes a variable that another one reads, and which is not right in every failing case."""
-    for number in sides.failed:
-        own, fine = sides.values(number), sides.fine_in(number, False)
-        for node in (n for n in ast.walk(other) if isinstance(n, ast.Name) and n in own):
-            if node not in fine and any(place in ast.walk(s) for s in sides.writes(node, number)):
-                return True
-    return False
 
 
 def to_show(sides, suspects, named):
@@ -153,7 +140,7 @@ class _ByValue:
             value = getattr(place, "value", place) if isinstance(place, ast.stmt) else place
             if isinstance(place, ast.Name | ast.Attribute) or is_empty(value):
                 continue
-            if self.sides.is_shared(place) or self._is_harmless(place):
+            if self.sides.is_shared(place):
                 continue
             made = (n for n, v in enumerate(self.own.get(value, ())) if self.is_made(value, v))
             unknown = self._unknown(place, next(made, 0))
@@ -166,14 +153,6 @@ class _ByValue:
         inside = [p for p in inside if not ({*ast.walk(p[0])} - {p[0]}) & {q[0] for q in inside}]
         found = inside or [places for places in found if len({place.lineno for place in places}) <= MOST]
         return min(found, key=lambda places: (len(places), places[0].lineno), default=[])
-
-    def _is_harmless(self, place):
-        """Whether all that is computed from the variables that a place is written to is right."""
-        lines = {s for some in self.sides.stores.values() for s in some if place in ast.walk(s)}
-        names = {name for (_, name), some in self.sides.stores.items() if lines & {*some}}
-        read = {value for name in names for value in self.sides.read_from(name)} - {s.value for s in lines}
-        read &= self.own.keys()
-        return bool(read) and self.sides.fine_in(self.number, self.shape).issuperset(read)
 
     def _unknown(self, place, step):
         """The variables that a place reads in an evaluation with values of no right answer; None if the mistake made
@@ -226,27 +205,6 @@ def _lines_before(sides, nodes, number, fine):
                 found.append(statement)
                 left += [n for n in inputs_of(statement, own) if n not in fine]
     return sorted(found, key=lambda s: s.lineno)
-
-
-def _before_results(sides):
-    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines, and
-    if no NaN is made, whose line tells more."""
-    number, places = sides.failed[0], []
-    own, fine = sides.values(number), sides.fine_in(number, False)
-    finding, returned = sides.found[number], [n for n in sides.returned_as(sides.own) if n in own]
-    if finding.results is None or first_not_finite(sides):
-        return []
-    is_each = len(returned) == len(finding.expected)
-    wrong = [n for i, n in enumerate(returned) if (i in finding.wrong if is_each else n not in fine)]
-    wrong = [n for n in wrong if is_array(own[n][0])]
-    if wrong == returned and finding.outcome == "wrong shape" and fine.issuperset(returned):
-        return returned  # right for something else
-    for node in wrong:
-        is_variable = isinstance(node, ast.Name | ast.Attribute)
-        variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
-        places += _lines_before(sides, variables, number, fine) + ([] if is_variable else [node])
-    is_few = None not in places and len({place.lineno for place in places}) <= MOST
-    return sorted(places, key=lambda place: place.lineno) if is_few else []
 
 
 def _new_array(sides, number):

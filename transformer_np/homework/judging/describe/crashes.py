@@ -124,23 +124,6 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
 )  # fmt: skip
 
 
-def fixed_axes(found):
-    """A sentence on an array whose number of axes decides whether a call is right, or ""."""
-    for name in found[0].arguments:
-        given = [f for f in found if isinstance(f.arguments.get(name), np.ndarray)]
-        right, wrong = (sorted({f.arguments[name].ndim for f in given if f.right == kind}) for kind in (True, False))
-        is_chance = right == [1] and not all(f.right or f.tried.crash for f in given)  # there is only one row
-        if right and wrong and not is_chance and not {*right} & {*wrong}:
-            one = "is" if right == [1] else "es"
-            right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
-            return (
-                f"All calls in which {name} has {right} ax{one} are right, and all in which it has {wrong} are wrong. "
-                "The code must hold for any number of axes: count from the end, as x.shape[-1] does, and let `...` "
-                "stand for the axes in front."
-            )
-    return ""
-
-
 def _quoted(text):
     return re.findall(r"`(\w+)`", text)
 
