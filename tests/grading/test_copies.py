@@ -59,12 +59,9 @@ def pairs(found):
     return {(one.exercise, *one.two) for one in found}
 
 
-def test_a_copy_is_seen_through_its_disguise():
+def test_a_copy_is_seen_through_its_disguise_and_with_a_line_more():
     (one,) = found_in(ada=NORM, ben=COPY, cem=OTHER)
     assert (one.exercise, one.two, one.part) == ("layer_norm", ("ada", "ben"), 1)
-
-
-def test_a_copy_with_a_line_more_is_still_alike():
     changed = COPY.replace("    m = data", "    unused = 0\n    m = data")
     (one,) = found_in(ada=NORM, ben=changed)
     assert 0.9 <= one.part < 1
