@@ -59,6 +59,7 @@ def test_the_words_of_a_list():
     [
         ('exercises = ["02", "softmax"]', "line 1: exercises names softmax twice"),
         ('exercises = [\n"softmax",\n"softmax"]', "line 3: exercises names softmax twice"),
+        ("points = " + "[" * 100_000, " is not TOML"),
         ("partial = \n", "line 1"), ("\npartial = 1", "line 2: partial must be true or false, got 1"),
         ("patial = true", "line 1: there is no setting 'patial'; did you mean partial?"),
         ('exercises = "softmax"', "line 1: exercises must be a list"), ("exercises = []", "no exercise gives points"),

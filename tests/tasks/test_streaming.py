@@ -102,12 +102,6 @@ def test_generate_goes_on_with_a_pretrained_model(folder, capsys):
     assert call(capsys, "generate", *options, "one two", "--seed", 3) == (0, written + "\n", "")
 
 
-def test_a_prompt_beyond_the_context(folder, capsys):
-    code, out, err = call(capsys, "generate", "--pretrained", folder, "--max-new-tokens", 2, "x" * 20)
-    assert code == 0 and out.startswith("x" * 20)
-    assert err == "the prompt has 20 tokens, but the model sees at most 16: the first 4 are ignored\n"
-
-
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
 @pytest.mark.parametrize("form", [lambda i: i, lambda i: [i, 3]])
 def test_the_text_ends_at_its_end_token(folder, name, form):

@@ -128,13 +128,10 @@ def test_what_is_drawn():
     assert noise(counts) == pytest.approx(np.array([0, 0, 0, 0, 1, 8, 27, 0]) / 36)
     ids = np.random.default_rng(0).permutation(np.repeat(np.arange(8), counts))
     grams = SkipGrams(ids, 8, window=5, negatives=50, batch_size=98, subsample=0)
-    drawn = np.bincount(grams.batch(0).negatives.reshape(-1), minlength=8)
+    first, second = (grams.batch(step).negatives.reshape(-1) for step in range(2))
+    drawn = np.bincount(first, minlength=8)
     assert drawn / drawn.sum() == pytest.approx(noise(counts), abs=0.02) and not drawn[[0, 7]].any()
-
-
-def test_every_step_draws_other_negatives():
-    grams = SkipGrams(np.array([4, 5] * 20), 6, window=1, negatives=3, batch_size=40, subsample=0)
-    assert not np.array_equal(grams.batch(0).negatives, grams.batch(1).negatives)
+    assert not np.array_equal(first[:100], second[:100])
 
 
 def test_no_batch_is_empty():
@@ -209,6 +206,8 @@ def test_neighbours_and_analogies():
     assert CAPITALS.neighbours("France", 1)[0][0] == "paris" and len(CAPITALS.neighbours("rome")) == 5
     assert CAPITALS.analogy("france", "paris", "italy", 1)[0][0] == "rome"
     assert CAPITALS.analogy("madrid", "spain", "paris", 1)[0][0] == "france"
+    vectors = WordVectors(["a", "b", "c"], np.array([[0.0, 0], [1, 0], [1, 1]]))
+    assert [cosine for _, cosine in vectors.neighbours("a")] == [0, 0]  # a vector of zeros has no direction
 
 
 @pytest.mark.parametrize(
@@ -224,11 +223,6 @@ def test_unknown_words(word, message):
     for ask in (CAPITALS.neighbours, lambda w: CAPITALS.analogy("france", w, "italy"), CAPITALS.row):
         with pytest.raises(ValueError, match=message):
             ask(word)
-
-
-def test_a_vector_of_zeros_has_no_direction():
-    vectors = WordVectors(["a", "b", "c"], np.array([[0.0, 0], [1, 0], [1, 1]]))
-    assert [cosine for _, cosine in vectors.neighbours("a")] == [0, 0]
 
 
 # --- the map ---------------------------------------------------------------------------------------------------------
