@@ -29,14 +29,11 @@ def decode_words(ids):
     return "".join(f" {i}" for i in ids)[1:]
 
 
-def test_a_character_waits_for_all_its_bytes():
+def test_a_character_waits_for_all_its_bytes_and_a_word_keeps_its_blank():
     assert list(text_pieces(decode_bytes, [0], [1, 2, 3, 4, 5, 6])) == ["ö", "lf", " B", "🙂"]
     assert list(text_pieces(decode_bytes, [0, 1], [2, 3])) == ["lf"]  # the first half was in the prompt
     assert list(text_pieces(decode_bytes, [0], [3, 1])) == ["lf", "\ufffd"]  # half a character at the end
     assert list(text_pieces(decode_bytes, [0], [7, 3, 7])) == ["lf"]  # tokens without a text
-
-
-def test_a_word_keeps_its_blank():
     assert list(text_pieces(decode_words, [5, 6], [7, 8])) == [" 7", " 8"]
     assert list(text_pieces(decode_words, [5], [])) == []
 

@@ -253,11 +253,6 @@ def test_validation_data_may_be_read_once():
         trainer.validate([])
 
 
-def test_the_folder_of_the_checkpoint_is_made(tmp_path):
-    fit(make_trainer(tmp_path / "new" / "run" / "c.safetensors"), 2)
-    assert (tmp_path / "new" / "run" / "c.safetensors").exists()
-
-
 class Unshaped(Module):
     """A model of one's own, without a configuration."""
 
@@ -276,10 +271,12 @@ class OfUnshaped(TeacherForcing):
         Objective.__init__(self, model, PAD)
 
 
-def test_a_model_of_ones_own_is_saved_and_resumed(tmp_path):
+def test_a_model_of_ones_own_is_saved_in_a_new_folder_and_resumed(tmp_path):
+    path = tmp_path / "new" / "run" / "own.safetensors"
+
     def of_own():
         model = Unshaped()
-        return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=tmp_path / "own.safetensors")
+        return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=path)
 
     whole, first, second = of_own(), of_own(), of_own()
     fit(whole, 4)
@@ -288,7 +285,7 @@ def test_a_model_of_ones_own_is_saved_and_resumed(tmp_path):
     fit(second, 4)
     assert_same(values(whole), values(second))
     with pytest.raises(ValueError, match="belongs to another model: a Unshaped, not a Transformer"):
-        make_trainer(tmp_path / "own.safetensors").resume()
+        make_trainer(path).resume()
     fit(make_trainer(tmp_path / "other.safetensors"), 1)
     other = of_own()
     other.checkpoint = tmp_path / "other.safetensors"

@@ -563,7 +563,7 @@ def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["a step", pytest.param("a message", marks=pytest.mark.long)])
-def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
+def test_a_worker_that_is_killed_or_ends_without_a_word(tmp_path, where, monkeypatch):
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -580,9 +580,6 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of ") as e:
         train(workers=3, batches=batches)
     assert where == "a message" or "worker 2" in str(e.value)
-
-
-def test_a_worker_that_ends_without_a_word():
     with pytest.raises(ChildProcessError, match=r"worker 1 died \(exit code 7\)"):
         train(workers=2, batches=disturbed(5, lambda: os._exit(7)))
 
