@@ -137,9 +137,14 @@ def test_byte_pairs(here):
 # --- the generator ---------------------------------------------------------------------------------------------------
 
 
-def test_special_tokens_are_never_drawn(learned):
-    text = TextGenerator.of(learned[1]).generate("one", 60, temperature=1e6, rng=0)
-    assert len(text) == 63  # all tokens are about equally likely, and a special one has no character
+def test_special_tokens_are_never_drawn_and_no_text(learned, monkeypatch):
+    generator = TextGenerator.of(learned[1])
+    drawn = generator.generate("one", 60, temperature=1e6, rng=0)
+    assert len(drawn) == 63  # all tokens are about equally likely, and a special one has no character
+    written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
+    steps = (written[:, :end] for end in range(3, written.shape[1] + 1))
+    monkeypatch.setattr(text, "generate_steps", lambda *args, **options: steps)
+    assert generator.generate("one") == "one two"
 
 
 def test_stop(learned, monkeypatch):
@@ -156,14 +161,6 @@ def test_stop(learned, monkeypatch):
     monkeypatch.setattr(generator.model, "forward", lambda *a, **o: forwards.append(1) or forward(*a, **o))
     generator.generate("one two", 60, temperature=0, stop="\n")
     assert len(forwards) == len(" three four\n")  # the rest is saved
-
-
-def test_special_tokens_are_no_text(learned, monkeypatch):
-    generator = TextGenerator.of(learned[1])
-    written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
-    steps = (written[:, :end] for end in range(3, written.shape[1] + 1))
-    monkeypatch.setattr(text, "generate_steps", lambda *args, **options: steps)
-    assert generator.generate("one") == "one two"
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------
