@@ -266,9 +266,12 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
-def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
+def test_a_stub_beside_an_answer_is_not_what_is_judged(tmp_path):
+    """Not even beside one that cannot be loaded."""
+    beside = checked(tmp_path / "two", {"homework": RELU, "answers": "def relu(x):\n    return x * (x > 0)\n"})
+    assert [one.file for one in beside.of("relu").definitions] == ["answers.py"]
     mine = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
-    checks = checked(tmp_path, {"homework": RELU, "mine.ipynb": mine})
+    checks = checked(tmp_path / "one", {"homework": RELU, "mine.ipynb": mine})
     verdict = checks.of("relu").verdict
     assert verdict.outcome == "crashed"
     assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message
