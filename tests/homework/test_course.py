@@ -118,11 +118,6 @@ def test_only_with_a_wrong_word(call, tmp_path, words):
     assert (code, out) == (2, "") and "Traceback" not in err and not (tmp_path / "work").exists()
 
 
-def test_a_helper_that_is_gone_does_not_break_the_answers(call, tmp_path):
-    (tmp_path / "a.py").write_text("def relu(x):\n    return x * (x > 0)\n\n\ndef draft(x):\n    pass\n\n\ndel draft\n")
-    assert call("check", "a.py", "relu")[0] == 0
-
-
 def test_a_course_file_goes_along(call, tmp_path):
     assert call("start", "work", "--course", "sheet2.toml")[0] == 0
     assert (tmp_path / "work" / "course.toml").read_text(encoding="utf-8") == COURSE
