@@ -119,7 +119,7 @@ def test_memory_grows_as_the_table_implies(kind):
     assert curve.agrees
 
 
-# --- counted ----------------------------------------------------------------------------------------------------------
+# --- counted, and gradient and distance -------------------------------------------------------------------------------
 
 
 def test_path_length():
@@ -130,9 +130,6 @@ def test_path_length():
         assert complexity.path_length(RESTRICTED, n, r=4) == math.ceil((n - 1) / 4)
     with pytest.raises(ValueError, match="n must be at least 2"):
         complexity.path_length(ATTENTION, 1)
-
-
-# --- gradient and distance --------------------------------------------------------------------------------------------
 
 
 def test_gradient_by_distance_is_the_jacobian():

@@ -257,7 +257,7 @@ def test_bad_use(capsys, here, written, args, told):
     assert (code, out) == (2, "") and told in err and "Traceback" not in err
 
 
-# --- hint, status, solution, run -------------------------------------------------------------------------------------
+# --- hint, status, solution, run, watch ------------------------------------------------------------------------------
 
 
 def test_hints_come_one_after_another(capsys, written):
@@ -323,9 +323,6 @@ def test_what_is_watched(written, here):
         assert _stamps(file) != before
     written("{}", "other.ipynb")
     assert here / "other.ipynb" not in _stamps(file) and _stamps(here / "nowhere.py") == {}
-
-
-# --- watching --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

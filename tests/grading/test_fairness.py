@@ -102,7 +102,7 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
     assert not thread.is_alive()
 
 
-# --- seeds -----------------------------------------------------------------------------------------------------------
+# --- seeds, links and names ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
@@ -119,9 +119,6 @@ def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     assert grade(hand_in(folder, {"eve": table}))["eve"].points(TWO) == 0
     grade(hand_in(folder, {"eve": spy}), seed=seed)
     assert f"first={first}" in (reports / "eve.md").read_text()  # so it was the seed
-
-
-# --- links and names -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

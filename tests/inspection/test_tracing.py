@@ -207,7 +207,7 @@ def test_one_layer_alone(rng):
         trace(np.tanh, 1.0)
 
 
-# --- formulas -------------------------------------------------------------------------------------------------------
+# --- formulas, looking up, and tables -------------------------------------------------------------------------------
 
 
 def test_formulas_come_from_the_docstrings(model, dlogits):
@@ -224,9 +224,6 @@ def test_formulas_come_from_the_docstrings(model, dlogits):
             assert re.sub(r"\W", "", step.formula) in re.sub(r"\W", "", re.sub(r" \([A-Z][^()]*\d{4}[^()]*\)", "", doc))
 
 
-# --- looking up -----------------------------------------------------------------------------------------------------
-
-
 def test_looking_up(model):
     steps = trace(model, SRC, TGT_IN)
     assert steps[3].number == 3 and steps[-1].number == len(steps) - 1
@@ -240,9 +237,6 @@ def test_looking_up(model):
     with pytest.raises(IndexError):
         steps[1000]
     assert len(steps.backward) == 0 and "0 steps" in str(steps.backward)
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_text_fits_a_terminal(random_model):

@@ -195,7 +195,7 @@ def test_a_positional_encoding_in_every_block_is_found(monkeypatch):
     assert not_ok() == {15}
 
 
-# --- the steps ------------------------------------------------------------------------------------------------------
+# --- the steps and the exercises ------------------------------------------------------------------------------------
 
 
 def test_what_no_row_shows_of_the_steps():
@@ -207,9 +207,6 @@ def test_what_no_row_shows_of_the_steps():
     scores, weights = np.array([[3.0, 2, 1], [1, 1 + 1e-15, 0]]), np.array([[0.5, 0.2, 0.3], [0.5, 0.4, 0.1]])
     assert lecture.steps.order_broken(scores, weights) == [(0,)]  # a tie breaks nothing
     assert lecture.steps.order_broken(scores[:1], np.full((1, 3), 1 / 3)) == []
-
-
-# --- the exercises --------------------------------------------------------------------------------------------------
 
 
 def test_exercises():

@@ -193,7 +193,7 @@ def test_the_axis_of_a_curve_has_the_unit_of_its_loss(here, capsys):
         assert f"loss (nats per {unit})" in (here / "loss.svg").read_text()
 
 
-# --- pairs of texts --------------------------------------------------------------------------------------------------
+# --- pairs of texts, and texts on standard input ---------------------------------------------------------------------
 
 
 def test_a_classifier_of_pairs(here, capsys, monkeypatch):
@@ -224,9 +224,6 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     (here / "test.tsv").write_text("y\tone text\nn\tanother text\n")
     message = fails(capsys, "train", "classify", "--data", "pairs.tsv", "--test", "test.tsv", *SIZES)
     assert "the texts to learn from are pairs, with three columns, but some of the others are not" in message
-
-
-# --- texts on standard input -----------------------------------------------------------------------------------------
 
 
 def test_a_text_that_cannot_be_used_does_not_end_the_others(here, capsys, monkeypatch):

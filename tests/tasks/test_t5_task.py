@@ -239,7 +239,7 @@ def test_commands_that_show_no_t5_say_so(pretrained, capsys, command, message):
     assert f"holds a T5{message}" in fails(capsys, *command.split(), pretrained)
 
 
-# --- the commands ----------------------------------------------------------------------------------------------------
+# --- the commands and the picture ------------------------------------------------------------------------------------
 
 
 def test_the_command(begun, capsys, monkeypatch):
@@ -266,9 +266,6 @@ def test_the_command(begun, capsys, monkeypatch):
         assert message in fails(capsys, "t5", *arguments)
     done(capsys, "plot", "bias", "-o", "bias.png")
     assert (begun.parent / "bias.png").stat().st_size > 1000
-
-
-# --- its picture -----------------------------------------------------------------------------------------------------
 
 
 def test_the_bias_over_distance():

@@ -39,7 +39,7 @@ def learned(tmp_path_factory):
     return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
 
 
-# --- reading and splitting -------------------------------------------------------------------------------------------
+# --- reading, splitting and batches ----------------------------------------------------------------------------------
 
 
 def test_reads_text(here):
@@ -63,9 +63,6 @@ def test_the_first_nine_tenths_are_to_learn_from():
             split_text("abc", share)
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length, block_size, batch_size", [(50, 7, 3), (50, 7, 7), (43, 7, 3), (5, 7, 3), (2, 7, 1)])
 def test_validation_asks_for_every_token_once_in_order(length, block_size, batch_size):
     batches = validation_batches(np.arange(length, dtype=np.uint8), block_size, batch_size)
@@ -77,7 +74,7 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     assert all(len(batch.ids) <= batch_size for batch in batches)
 
 
-# --- weight decay ----------------------------------------------------------------------------------------------------
+# --- options and training --------------------------------------------------------------------------------------------
 
 
 def test_norms_and_biases_are_not_decayed(here):
@@ -92,9 +89,6 @@ def test_norms_and_biases_are_not_decayed(here):
     for name, p in model.named_parameters():
         np.testing.assert_allclose(p.data, before[name] * (0.95 if p.data.ndim > 1 else 1), rtol=1e-6, err_msg=name)
     assert {p.data.ndim for p in model.parameters()} == {1, 2}
-
-
-# --- options ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_defaults_are_nanogpts_but_for_the_optimizer():
@@ -121,9 +115,6 @@ def test_the_learning_rate_rises_and_falls(here):
     rates = train(here / "b", steps=4, warmup=100, lr=0.02).trainer.history.learning_rates
     assert rates[:2] == pytest.approx([0.01, 0.02])  # a short training has a short warm-up
     assert train(here / "c", steps=1, warmup=100).trainer.step == 1
-
-
-# --- training --------------------------------------------------------------------------------------------------------
 
 
 def test_byte_pairs(here):

@@ -185,7 +185,7 @@ def test_in_blocks_has_the_weights_of_linear_maps_alone(name):
     assert rest <= {"table", "w", "u", "v", "center", "context"}
 
 
-# --- schedules -------------------------------------------------------------------------------------------------------
+# --- schedules and clipping ------------------------------------------------------------------------------------------
 
 
 def test_steps_count_from_one_and_the_warmup_comes_before_the_end():
@@ -194,9 +194,6 @@ def test_steps_count_from_one_and_the_warmup_comes_before_the_end():
         for arguments in calls:  # numbers below 0: tests/test_every_number.py
             with pytest.raises(ValueError, match="must"):
                 schedule(*arguments)
-
-
-# --- clipping --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -179,7 +179,7 @@ def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, 
     assert json.dumps(trainer.state.generators()[0].bit_generator.state) == state
 
 
-# --- validation ------------------------------------------------------------------------------------------------------
+# --- validation, a training that diverges, and Ctrl-C ----------------------------------------------------------------
 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
@@ -190,9 +190,6 @@ def test_validation_leaves_the_training_as_it_would_be_without():
     assert_same(values(with_it), values(without))
     assert with_it.model.training and with_it.model.encoder[0].training
     assert with_it.model._seals and with_it.model.encoder[0]._seals  # it looks for changed arrays as before
-
-
-# --- a training that diverges ----------------------------------------------------------------------------------------
 
 
 class ExplodingGradient(TeacherForcing):
@@ -222,9 +219,6 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path, validation, me
     with pytest.raises(TrainingError, match=f"{message} at step 3"):
         fit(trainer, 3, validation=validation)
     assert path.read_bytes() == before
-
-
-# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):

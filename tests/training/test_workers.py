@@ -312,7 +312,7 @@ def test_fit_goes_on_where_it_ended_and_processes_do_not_pile_up_nor_grow(alone)
     assert np.abs(np.subtract(trainer.history.losses, alone(translation)["losses"])).max() < 1e-10
 
 
-# --- dropout by rows -------------------------------------------------------------------------------------------------
+# --- dropout by rows, and what cannot be -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [np.random.MT19937, np.random.SFC64, np.random.Philox])  # Philox skips in fours
@@ -323,9 +323,6 @@ def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
             module.rng = np.random.Generator(kind(0))
     with pytest.raises(ValueError, match=f"must draw from a PCG64, which can skip, not {kind.__name__}"):
         Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
-
-
-# --- what cannot be --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
