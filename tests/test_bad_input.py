@@ -43,7 +43,6 @@ BUCKETS = np.zeros((3, 5), int)
 FUNCTIONS = [
     # not an array of floats
     (TypeError, "linear: x must be an array of floats, got int64", lambda: F.linear([[1, 2]], a(2, 3))),
-    (TypeError, "linear: w must be an array of floats, got NoneType", lambda: F.linear(a(1, 2), None)),
     (TypeError, "softmax: x must be an array of floats, got complex128", lambda: F.softmax(np.ones(2, complex))),
     (TypeError, "floats: its rows differ in length$", lambda: F.relu([[1.0], [1.0, 2.0]])),
     (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
@@ -66,19 +65,14 @@ FUNCTIONS = [
     (ValueError, "linear: w is float32 but x is float64", lambda: F.linear(a(2, 3), a(3, 4, dtype="float32"))),
     # nothing
     (ValueError, r"softmax: x is empty, its shape is \(2, 0\)", lambda: F.softmax(a(2, 0))),
-    (ValueError, "ids is empty", lambda: F.embedding(np.zeros((2, 0), int), a(3, 4))),
     # ids
     (ValueError, r"ids must lie in 0 … 2, got 3 at index \(1, 0\)", lambda: F.embedding([[0, 1], [3, 0]], a(3, 4))),
-    (ValueError, r"ids must lie in 0 … 2, got -1 at index \(1,\)", lambda: F.embedding([0, -1], a(3, 4))),
     (ValueError, "ids must lie in 0 … 2, got 3", lambda: F.embedding_backward(a(1, 4), [3], 3)),
-    (TypeError, "ids must be whole numbers", lambda: F.embedding([0.0, 1.0], a(3, 4))),
-    (TypeError, "ids must be whole numbers", lambda: F.embedding([True, False], a(3, 4))),
     (TypeError, "ids must be an array of whole numbers", lambda: F.embedding([[0, 1], [2]], a(3, 4))),
     (ValueError, r"targets must lie in 0 … 2, got 3 at index \(1,\)", lambda: F.cross_entropy(a(2, 3), [0, 3])),
     (ValueError, "targets must lie in 0 … 2, got -100", lambda: F.cross_entropy(a(2, 3), [0, -100])),
     (ValueError, "targets must lie in 0 … 2, got -7", lambda: F.cross_entropy(a(2, 3), [-100, -7], ignore_index=-100)),
     (ValueError, "targets must lie in 0 … 2, got 3", lambda: F.cross_entropy_backward(a(2, 3), [3, 0])),
-    (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [0.0, 1.0])),
     (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [1.0, 1.0], ignore_index=1)),
     *(
         (TypeError, f"{name} must be whole numbers", lambda call=call, ids=ids: call(ids))
@@ -351,11 +345,8 @@ def test_a_model_of_another_kind(call, message):
     refused(TypeError, message, lambda: call(models.Bert(BERT)))
 
 
-def test_the_cache_of_another_model():
+def test_the_config_and_the_cache_of_another_model():
     refused(ValueError, r"cache must be a DecoderCache\(1\)", lambda: models.GPT(SMALL)([[1, 2]], DecoderCache(2)))
-
-
-def test_the_config_of_another_model():
     refused(TypeError, "config must be a GPTConfig, got TransformerConfig", lambda: models.GPT(TransformerConfig(5, 5)))
     refused(TypeError, r"parameters must be a list of Parameter.*\(\); got Linear", lambda: training.Adam(Linear(2, 3)))
     refused(TypeError, r"parameters\[1\] must be a Parameter", lambda: training.Adam([Parameter(a(3)), a(3)]))

@@ -176,7 +176,7 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty, seed):
         assert_same_hypotheses(hypotheses, expected)
 
 
-# --- what decoding leaves behind -------------------------------------------------------------------------------------
+# --- what decoding leaves behind, and tokens that are never chosen ---------------------------------------------------
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search])
@@ -202,9 +202,6 @@ def test_an_interrupted_decoding_restores_the_mode(speaker):
     assert not model.training
     steps.close()
     assert model.training
-
-
-# --- tokens that are never chosen ------------------------------------------------------------------------------------
 
 
 def test_excluded_tokens_are_never_chosen_and_the_others_keep_their_probability(speaker):

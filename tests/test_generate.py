@@ -70,14 +70,11 @@ def test_room_for_many_tokens_takes_no_time_before_they_are_written(model):
     assert first.shape == (2, 4)
 
 
-def test_all_rows_stopped_is_the_end(model):
+def test_all_rows_stopped_is_the_end_and_a_stop_token_in_the_prompt_stops_none(model):
     first = generate(model, PROMPT, 1, temperature=0)[:, -1]
     found = generate(model, PROMPT, 50, temperature=0, stop_ids=first.tolist())
     assert found.shape == (2, 4)
     assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
-
-
-def test_a_stop_token_in_the_prompt_does_not_stop(model):
     found = generate(model, [[3, 3, 3]], 3, temperature=0)
     stop = next(i for i in range(V) if i not in found[0])
     assert generate(model, [[stop, 3, 3]], 3, rng=0, top_k=1, stop_ids=[stop]).shape[1] > 3

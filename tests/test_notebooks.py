@@ -65,13 +65,9 @@ def test_a_bound_of_stored_results_is_rounded_outwards(text):
 
 
 @each
-def test_a_notebook_has_no_faults(text):
-    assert build.faults(_committed(text), build.target(text).stat().st_size) == []
-
-
-@each
-def test_a_notebook_is_written_as_build_writes(text):
+def test_a_notebook_has_no_faults_and_is_written_as_build_writes(text):
     notebook = _committed(text)
+    assert build.faults(notebook, build.target(text).stat().st_size) == []
     _nbformat().validate(notebook)
     tidied = build.tidy(notebook, build.number(text))
     number = build.number(text)

@@ -82,11 +82,9 @@ def test_the_command_is_quiet(monkeypatch, tmp_path):
     assert cli.main(["complexity"]) == 0 and "reading vectors" in terminal.getvalue()
 
 
-@pytest.mark.parametrize(
-    "words", [["bench"], ["lecture"], ["complexity"], ["train", "gpt"], ["homework", "grade", "x"]]
-)
-def test_commands_with_progress_can_be_quiet(words):
-    assert cli.build_parser().parse_args([*words, "-q"]).quiet
+def test_commands_with_progress_can_be_quiet():
+    for words in ("bench", "lecture", "complexity", "train gpt", "homework grade x"):
+        assert cli.build_parser().parse_args([*words.split(), "-q"]).quiet
 
 
 @pytest.mark.long

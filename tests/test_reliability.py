@@ -217,8 +217,7 @@ def test_a_vocabulary_of_another_run(learned, tmp_path):
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
-DEEP = "[" * 100_000
-DAMAGED = [b"", b"{", b"\xff\xfe", DEEP.encode(), b'{"a": ' * 50_000, b"nan", b"[1]", b'"text"', b"9" * 5000]
+DAMAGED = [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 50_000, b"nan", b"[1]", b'"text"', b"9" * 5000]
 
 
 @pytest.mark.parametrize("content", DAMAGED, ids=lambda content: repr(content[:8]))
@@ -261,14 +260,6 @@ def test_a_description_with_a_damaged_value(learned, tmp_path):
         GPTTask().train({}, path.parent, resume=True, progress=False)
     with pytest.raises(ValueError, match="tokens is missing"):
         ClassifyTask().check_stored(ClassifyOptions())
-
-
-def test_deeply_nested_toml(tmp_path):
-    from transformer_np.homework.course import CourseError, read_course
-
-    (tmp_path / "course.toml").write_text("points = " + DEEP, encoding="utf-8")
-    with pytest.raises(CourseError, match=r"course\.toml is not TOML"):
-        read_course(tmp_path / "course.toml")
 
 
 @posix
@@ -545,33 +536,21 @@ def test_an_error_is_short(here, capsys, command, message):
 @pytest.mark.long
 @posix
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "error"),
     [
         ("$T translate <&-", b"no trained model found"),
         ("head -c 3000000 /dev/zero | $T embed --pretrained /nonexistent", b"error"),
+        ("$T lecture --no-train >&-", b""),
+        ("$T lecture --no-train 2>&-", b""),
+        ("env -i PYTHONPATH=$PYTHONPATH PYTHONIOENCODING=ascii $T lecture --no-train", b""),
+        ("$T --version >/dev/full || true", b""),
     ],
 )
-def test_an_error_with_another_standard_input(tmp_path, command, message):
+def test_whatever_the_surroundings(tmp_path, command, error):
     done = shell(command, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr and b"Traceback" not in done.stderr and b"a bug" not in done.stderr
-    assert len(done.stderr.split(b"error:", 1)[1].splitlines()) <= 3
-
-
-@pytest.mark.long
-@posix
-@pytest.mark.parametrize(
-    "command",
-    [
-        "$T lecture --no-train >&-",
-        "$T lecture --no-train 2>&-",
-        "env -i PYTHONPATH=$PYTHONPATH PYTHONIOENCODING=ascii $T lecture --no-train",
-        "$T --version >/dev/full || true",
-    ],
-)
-def test_whatever_the_surroundings(tmp_path, command):
-    done = shell(command, cwd=tmp_path)
-    assert done.returncode == 0 and b"Traceback" not in done.stderr and b"Error" not in done.stderr
+    assert done.returncode == (2 if error else 0) and error in done.stderr
+    assert not any(word in done.stderr for word in (b"Traceback", b"Error", b"a bug"))
+    assert len(done.stderr.partition(b"error:")[2].splitlines()) <= 3
 
 
 def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):

@@ -218,7 +218,7 @@ def test_a_value_replaced_in_one_model_is_replaced_in_no_other(name):
     assert found == [True, True]
 
 
-# --- numbers that cannot be a rate, a seed, a gradient ---------------------------------------------------------------
+# --- wrong rates, and arrays that were changed in place --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), -1e-3, None, "0.1"])
@@ -231,9 +231,6 @@ def test_a_rate_that_is_none(rate):
     with pytest.raises((ValueError, TypeError), match="rate of the schedule for step 3 must"):
         trainer.fit(batches, steps=3, progress=False)
     assert trainer.step == 2 and all(np.isfinite(p.data).all() for p in model.parameters())
-
-
-# --- arrays that were changed in place -------------------------------------------------------------------------------
 
 
 class Residual(Module):

@@ -119,7 +119,7 @@ def test_memory_grows_as_the_table_implies(kind):
     assert curve.agrees
 
 
-# --- counted ----------------------------------------------------------------------------------------------------------
+# --- counted, and gradient and distance -------------------------------------------------------------------------------
 
 
 def test_path_length():
@@ -130,9 +130,6 @@ def test_path_length():
         assert complexity.path_length(RESTRICTED, n, r=4) == math.ceil((n - 1) / 4)
     with pytest.raises(ValueError, match="n must be at least 2"):
         complexity.path_length(ATTENTION, 1)
-
-
-# --- gradient and distance --------------------------------------------------------------------------------------------
 
 
 def test_gradient_by_distance_is_the_jacobian():
@@ -237,16 +234,16 @@ def test_command(capsys, tmp_path, monkeypatch):
     assert b"<svg" in gradients.read_bytes()
 
 
-@pytest.mark.parametrize("option", ["-o", "--gradients"])
-@pytest.mark.parametrize(("name", "message"), [("a.txt", "must end in .png"), ("no/such/a.png", "there is no folder")])
-def test_a_wrong_picture_name_is_noticed_before_the_measurement(capsys, monkeypatch, option, name, message):
+WRONG_NAMES = [("a.txt", "must end in .png"), ("no/such/a.png", "there is no folder")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [([option, name], message) for option in ("-o", "--gradients") for name, message in WRONG_NAMES]
+    + [(["-o", "a.png", "--gradients", "a.png"], "-o and --gradients are both a.png")],
+)
+def test_a_wrong_picture_name_is_noticed_before_the_measurement(capsys, monkeypatch, options, message):
     monkeypatch.setattr(complexity, "measure", None)
-    assert cli.main(["complexity", option, name]) == 2
+    assert cli.main(["complexity", *options]) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert message in err
-
-
-def test_two_pictures_need_two_names(capsys):
-    assert cli.main(["complexity", "-o", "a.png", "--gradients", "a.png"]) == 2
-    assert "-o and --gradients are both a.png" in capsys.readouterr().err
+    assert out == "" and message in err

@@ -45,12 +45,12 @@ def shell(*args, encoding="utf-8", **options):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with pairs.tsv and a run, "run"."""
+    """The folder of a run."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
-    result = shell("train", "translate", *TINY, "--steps", 6, "--out", "run", cwd=folder)
-    assert result.returncode == 0, result.stderr
-    return folder, result
+    paths = ["--pairs", str(folder / "pairs.tsv"), "--out", str(folder / "run")]
+    assert cli.main(["train", "translate", *TINY, *paths, "--steps", "6"]) == 0
+    return folder / "run"
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def here(here):
 @pytest.fixture
 def run(trained, here):
     """A copy of the trained run, to be used and spoiled."""
-    return shutil.copytree(trained[0] / "run", here / "run")
+    return shutil.copytree(trained, here / "run")
 
 
 # --- help ------------------------------------------------------------------------------------------------------------
@@ -130,18 +130,14 @@ def test_help_loads_nothing_heavy():
         ("the text is empty: there is no text", "the text is empty: there is no text"),
         ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
         ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
+        ("runs/a has a run of the kind 'xl', not 'gpt'", "runs/a has a run of the kind 'xl', not 'gpt'"),
     ],
 )
 def test_messages_name_the_flags(message, shown):
-    args = cli.build_parser("train").parse_args(["train", "gpt"])
+    command = ["plot", "attention"] if "kind" in message else ["train", "gpt"]  # the first has a flag --kind
+    args = cli.build_parser(command[0]).parse_args(command)
     assert cli.with_flags(message, args) == shown
     assert cli.with_flags(message, None) == message
-
-
-def test_the_kind_of_a_run_is_not_the_flag_of_that_name():
-    args = cli.build_parser("plot").parse_args(["plot", "attention"])
-    message = "runs/a has a run of the kind 'xl', not 'gpt'"
-    assert cli.with_flags(message, args) == message
 
 
 @pytest.mark.long
@@ -170,8 +166,7 @@ def test_no_sign_of_a_formula_is_lost_without_utf8():
 
 
 @pytest.mark.parametrize("command", [["plot", "attention"], ["translate", "--model", "run"]])
-def test_a_text_that_is_not_utf8_is_named(capsys, trained, monkeypatch, command):
-    monkeypatch.chdir(trained[0])
+def test_a_text_that_is_not_utf8_is_named(capsys, run, command):
     message = fails(capsys, *command, "caf\udce9", *(["-o", "x.png"] if command[0] == "plot" else []))
     assert message == r"the argument caf\xe9 is not UTF-8"
 
@@ -182,18 +177,6 @@ def test_a_negative_number_is_a_value(capsys, here, value):
 
 
 # --- train -----------------------------------------------------------------------------------------------------------
-
-
-def test_training_prints_results_to_stdout_and_progress_to_stderr(trained):
-    folder, result = trained
-    assert re.fullmatch(
-        r"steps 6\nwall time \d+\.\d s\nvalidation loss \d\.\d{4}\n"
-        r"exact match on unseen sentences \d+\.\d%\nsaved in run\n",
-        result.stdout,
-    )
-    assert "10 training pairs, 1 for validation, 1 unseen" in result.stderr
-    assert "training: 100%" in result.stderr and "6/6" in result.stderr
-    assert sorted(os.listdir(folder / "run")) == ["checkpoint.history", CHECKPOINT, DESCRIPTION]
 
 
 def train(*more):
@@ -208,14 +191,15 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("end, mark", [("\n", b""), ("\r\n", b"\xef\xbb\xbf")])
-def test_odd_but_right_files_and_paths(capsys, here, end, mark):
+def test_odd_but_right_files_and_paths(capsys, here):
+    """What a file may have besides pairs: tests/data/test_pairs.py."""
     file, out = here / "my pairs – ü.tsv", here / "run – é ß"
-    long = f"{'a ' * 50_000}\t{'b ' * 50_000}{end}"
-    lines = [f"{s}\t{t}\tCC-BY\t7{end}" for s, t in PAIRS]
-    file.write_bytes(mark + "".join([long, end, *lines, *lines]).encode())
+    lines = [f"{s}\t{t}\tCC-BY\t7\r\n" for s, t in PAIRS]
+    file.write_bytes(b"\xef\xbb\xbf" + "".join([f"{'a ' * 50_000}\t{'b ' * 50_000}\r\n", *lines, *lines]).encode())
     code, printed, err = call(capsys, *train("--pairs", file, "--out", out))
     assert code == 0 and f"saved in {out}" in printed and "1 pair longer than 9 tokens left out" in err
+    assert "training: 100%" in err and "3/3" in err
+    assert sorted(os.listdir(out)) == ["checkpoint.history", CHECKPOINT, DESCRIPTION]
     code, printed, err = call(capsys, "translate", "--model", out, "Ana reads now")
     assert (code, err) == (0, "") and "\r" not in printed
 
@@ -346,11 +330,11 @@ def test_pictures(capsys, here, arguments, beginning):
     assert (here / name).read_bytes().startswith(beginning)
 
 
-@pytest.mark.usefixtures("run", "here")
-@pytest.mark.parametrize("picture", ["attribution Zork_Ana --patch Ana_Zork", "contributions Ana --after Zork"])
-def test_pictures_name_unseen_words(capsys, picture):
-    err = call(capsys, "plot", *picture.split(), "--model", "run", "-o", "a.png")[2]
-    assert "the model does not know: " in err and "zork" in err.lower()
+@pytest.mark.usefixtures("run")
+def test_pictures_name_unseen_words(capsys):
+    for picture in ("attribution Zork_Ana --patch Ana_Zork", "contributions Ana --after Zork"):
+        err = call(capsys, "plot", *picture.split(), "--model", "run", "-o", "a.png")[2]
+        assert "the model does not know: " in err and "zork" in err.lower()
 
 
 @pytest.mark.parametrize("is_shown", [True, False])

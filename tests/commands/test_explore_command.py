@@ -84,10 +84,12 @@ def test_the_page_of_a_classifier(small_runs, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("opened")
-def test_a_gpt_where_there_is_no_translator(small_runs, tmp_path, capsys):
+def test_a_gpt_where_there_is_no_translator_and_a_target_that_does_not_fit(small_runs, tmp_path, capsys):
     shutil.copytree(small_runs / "gpt", tmp_path / "gpt")
     assert call(capsys, "the cat", "-o", "page.html") == (0, "page.html\n", "")
     assert data_of(tmp_path / "page.html")["text"] == "the cat"
+    given = "Ana", "--target", "canta " * 64, "--model", small_runs / "translate", "-o", "page.html"
+    assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +110,3 @@ def test_what_it_cannot_do(small_runs, capsys, monkeypatch, args, message):
     text, *others = args.split(" ")
     code, out, err = call(capsys, text, *filter(None, others), *([] if "-o" in others else ["-o", "page.html"]))
     assert (code, out, len(err.splitlines())) == (2, "", 1) and message in err
-
-
-def test_a_target_that_does_not_fit(small_runs, tmp_path, capsys):
-    given = "Ana", "--target", "canta " * 64, "--model", small_runs / "translate", "-o", tmp_path / "page.html"
-    assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]

@@ -137,9 +137,13 @@ def test_whose_mistake_it_is(capsys, written):
     standing = standing_with(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
     assert standing.failed and standing.verdict.outcome == "wrong gradient"
     assert "Checked with the library's softmax" in standing.verdict.message
+    wrong = CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
+    standing = standing_with(RIGHT.replace("def softmax_backward", "def helper") + wrong)
+    assert standing.failed and "library's" not in standing.verdict.message  # it calls right ones: it is wrong itself
 
 
-def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(written):
+def test_what_an_answer_calls_that_is_no_answer(written):
+    """A helper with the name of an exercise, and an object that can be called and is no key."""
     written(
         "import numpy as np\n\ndef softmax(x):\n    e = np.exp(x - x.max(-1, keepdims=True))\n"
         "    return e / e.sum(-1, keepdims=True)\n\ndef scaled_dot_product_attention(q, k, v, mask=None):\n"
@@ -147,20 +151,9 @@ def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(writt
     )
     message = Checks(load("homework.py"), seed=0).of("scaled_dot_product_attention").verdict.message
     assert "√d_k" in message and "library's softmax" not in message
-
-
-def test_a_wrong_answer_beside_an_object_that_can_be_called_and_is_no_key_is_wrong_and_no_crash(written):
     module = "import dataclasses\n\n@dataclasses.dataclass\nclass Times:\n    by: int\n\n    def __call__(self, x):\n"
     file = written(f"{module}        return self.by * x\n\ntwice = Times(2)\n\ndef relu(x):\n    return twice(x)\n")
     assert Checks(load(file), seed=0).of("relu").verdict.outcome == "wrong value"
-
-
-@pytest.mark.long
-def test_a_wrong_answer_that_calls_right_ones_is_blamed_itself(written):
-    wrong = CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
-    written(RIGHT.replace("def softmax_backward", "def helper") + wrong)
-    standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
-    assert standing.failed and "library's" not in standing.verdict.message
 
 
 def test_the_answers_are_as_they_were_after_a_check(written):
@@ -176,18 +169,13 @@ def test_the_answers_are_as_they_were_after_a_check(written):
     assert all(verdict.seed == 3 for _, verdict in found)
 
 
-def test_of_a_chapter_that_is_begun_all_is_listed(capsys, written):
-    written("def relu(x):\n    return x * (x > 0)\n")
-    _, out, _ = call(capsys, "check", "homework.py")
-    assert "Feed-forward network and layer norm\n  · not started: linear\n  ✓ relu\n  · not started: tanh, gelu," in out
-    assert "Self-attention" not in out
-
-
-def test_what_the_page_has_put_into_comments_is_remarked(capsys, written):
+def test_of_a_chapter_that_is_begun_all_is_listed_and_what_the_page_has_put_into_comments_is_remarked(capsys, written):
     written("def relu(x):\n    return x * (x > 0)\n\n\n#| %%time\n#| def tanh(x:\n#|     return x\n")
     _, out, _ = call(capsys, "check", "homework.py")
     said = "! `tanh` is behind `#|` (homework.py, line 6), where the page puts what cannot be imported: mend it and "
     assert f"{said}delete the `#|`" in " ".join(out.split()) and "1 of 80 exercises right, 79 not started" in out
+    assert "Feed-forward network and layer norm\n  · not started: linear\n  ✓ relu\n  · not started: tanh, gelu," in out
+    assert "Self-attention" not in out
 
 
 OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
@@ -210,13 +198,6 @@ def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called)
     assert len(remarks) == bool(called) and called in "".join(remarks)
 
 
-def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):
-    monkeypatch.setenv("MPLBACKEND", "a window")
-    monkeypatch.delenv("MPLBACKEND")
-    written("import os\nprint('drawn with', os.environ.get('MPLBACKEND'))\n" + RIGHT)
-    assert "drawn with agg" in call(capsys, "check", "homework.py", "softmax")[1]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -236,13 +217,17 @@ def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     assert "submission.py" not in err and "transformer_np" not in err
 
 
-def test_the_students_line_is_shown_and_what_the_file_prints(capsys, written):
+def test_the_students_line_is_shown_and_what_the_file_prints(capsys, written, monkeypatch):
     written("def begin():\n    return 1 / 0\n\n\nbegin()\n")
     err = call(capsys, "check", "homework.py")[2]
     assert "ZeroDivisionError: division by zero" in err
     assert 'File "homework.py", line 2, in begin\n    return 1 / 0' in err
     written("print('my own line')\n" + RIGHT)
     assert call(capsys, "check", "homework.py", "softmax")[1].startswith("my own line\nsoftmax: right.\n")
+    monkeypatch.setenv("MPLBACKEND", "a window")
+    monkeypatch.delenv("MPLBACKEND")
+    written("import os\nprint('drawn with', os.environ.get('MPLBACKEND'))\n" + RIGHT)  # no window waits for somebody
+    assert "drawn with agg" in call(capsys, "check", "homework.py", "softmax")[1]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +257,7 @@ def test_bad_use(capsys, here, written, args, told):
     assert (code, out) == (2, "") and told in err and "Traceback" not in err
 
 
-# --- hint, status, solution, run -------------------------------------------------------------------------------------
+# --- hint, status, solution, run, watch ------------------------------------------------------------------------------
 
 
 def test_hints_come_one_after_another(capsys, written):
@@ -340,9 +325,6 @@ def test_what_is_watched(written, here):
     assert here / "other.ipynb" not in _stamps(file) and _stamps(here / "nowhere.py") == {}
 
 
-# --- watching --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.long
 def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     written(WRONG)
@@ -403,6 +385,8 @@ def test_what_is_an_answer(written):
     file = written("from transformer_np.functional import softmax, relu\n" + RIGHT)  # and then written
     assert list(load(file).answers) == ["softmax", "softmax_backward"]
     assert load(file).answers["softmax"] is not F.softmax
+    file = written(f"{OWN_RELU}\n\ndef draft(x):\n    pass\n\n\ndel draft\n")  # a helper that is gone
+    assert Checks(load(file)).of("relu").passed
 
 
 def test_a_folder_of_files_that_import_each_other(written, here):

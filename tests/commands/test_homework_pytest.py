@@ -79,10 +79,6 @@ def test_one_test_per_exercise(homework):
     noted = json.loads((homework / "progress.json").read_text(encoding="utf-8"))
     outcomes = {name: entry["outcome"] for name, entry in noted.items()}
     assert outcomes == {"embedding": "passed", "softmax_backward": "wrong gradient"}
-
-
-@pytest.mark.long
-def test_one_exercise_alone(homework):
     code, out = run(homework, "homework.py", "-k", "relu", "-rs")
     assert code == 0 and "1 skipped, 2 deselected" in out
     assert "Next: transformer-np homework hint relu" in " ".join(out.split())

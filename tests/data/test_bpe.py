@@ -18,11 +18,22 @@ def test_rare_pairs_are_not_merged():
     assert len(BPETokenizer.train([TEXT], max_size=260)) == 260
 
 
-def test_no_token_reaches_over_the_end_of_a_word():
-    tokenizer = BPETokenizer.train([documentation_text()[:50_000]], max_size=700)
+def test_what_merges_need_and_give(monkeypatch):
+    """A merge looks only at the words that have the pair, and no token reaches over the end of a word. Else training is
+    quadratic: ten times the text with as many merges again would take a hundred times as long. A text repeats its
+    words: most of it is looked up."""
+    looked_at, merge, text = [], bpe._merge, documentation_text()[:50_000]
+    with monkeypatch.context() as patch:
+        patch.setattr(bpe, "_merge", lambda word, *how: looked_at.append(word) or merge(word, *how))
+        tokenizer = BPETokenizer.train([text], max_size=700)
+    assert len(looked_at) < 0.1 * len(tokenizer.merges) * len(set(BPETokenizer.cut(text)))
     tokens = [tokenizer.decode([i]) for i in range(260, 700)]
     whole = [token for token in tokens if "\ufffd" not in token]  # the others are a part of a character
     assert len(whole) > 400 and all(len(BPETokenizer.cut(token)) == 1 for token in whole)
+    encoded, apply = [], bpe.apply_merges
+    monkeypatch.setattr(bpe, "apply_merges", lambda ids, merges: encoded.append(ids) or apply(ids, merges))
+    assert tokenizer.encode(text) == tokenizer.encode(text)
+    assert sorted(encoded) == sorted(ids_of(piece) for piece in set(BPETokenizer.cut(text)))
 
 
 @pytest.mark.parametrize(
@@ -46,24 +57,6 @@ def test_a_long_text_becomes_short():
     assert len(tokenizer) == 1000
     ids = tokenizer.encode(text)
     assert len(ids) < 0.45 * len(text) and tokenizer.decode(ids) == text
-
-
-def test_a_merge_looks_only_at_the_words_that_have_the_pair(monkeypatch):
-    """Else training is quadratic: ten times the text with as many merges again would take a hundred times as long."""
-    looked_at, merge, text = [], bpe._merge, documentation_text()[:50_000]
-    monkeypatch.setattr(bpe, "_merge", lambda word, *how: looked_at.append(word) or merge(word, *how))
-    merges = BPETokenizer.train([text], max_size=400).merges
-    assert len(looked_at) < 0.1 * len(merges) * len(set(BPETokenizer.cut(text)))
-
-
-def test_a_piece_is_encoded_once(monkeypatch):
-    """A text repeats its words: most of it is looked up."""
-    text = documentation_text()[:50_000]
-    tokenizer, encoded = BPETokenizer.train([text], max_size=300), []
-    apply = bpe.apply_merges
-    monkeypatch.setattr(bpe, "apply_merges", lambda ids, merges: encoded.append(ids) or apply(ids, merges))
-    assert tokenizer.encode(text) == tokenizer.encode(text)
-    assert sorted(encoded) == sorted(ids_of(piece) for piece in set(BPETokenizer.cut(text)))
 
 
 @pytest.mark.long

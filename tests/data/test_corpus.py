@@ -32,18 +32,12 @@ def test_preterite(infinitive, forms):
     assert preterite(infinitive) == tuple(forms.split())
 
 
-def test_gerund():
+def test_forms_of_portuguese_words():
     assert [gerund(verb) for verb in ("viajar", "ler", "dormir", "ir")] == ["viajando", "lendo", "dormindo", "indo"]
-
-
-def test_adjectives_agree():
     genders_and_numbers = [("m", False), ("f", False), ("m", True), ("f", True)]
     for forms in ("cansado cansada cansados cansadas", "doente doente doentes doentes", "feliz feliz felizes felizes",
                   "jovem jovem jovens jovens"):  # fmt: skip
         assert [agree(forms.split()[0], *which) for which in genders_and_numbers] == forms.split()
-
-
-def test_em_melts_into_an_article():
     phrases = ["o Brasil", "a praia", "os Estados Unidos", "as casas", "Lisboa", "casa"]
     expected = ["no Brasil", "na praia", "nos Estados Unidos", "nas casas", "em Lisboa", "em casa"]
     assert [with_em(phrase) for phrase in phrases] == expected
@@ -95,11 +89,7 @@ def test_the_lecture_sentence_is_there(corpus):
 def test_the_corpus_is_part_of_the_language_and_always_the_same(corpus, whole):
     assert list(corpus) == english_portuguese() and len(corpus) == 11_681
     assert set(corpus) <= set(whole) and len(whole) > 5 * len(corpus)
-
-
-@pytest.mark.long
-def test_english_determines_portuguese(whole):
-    assert len({english for english, _ in whole}) == len(whole)
+    assert len({english for english, _ in whole}) == len(whole)  # English determines Portuguese
 
 
 @pytest.mark.long

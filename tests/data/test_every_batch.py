@@ -85,9 +85,6 @@ def all_members(batches):
     return [i for batch in batches for i in members(batch)]
 
 
-# --- padding and teacher forcing -------------------------------------------------------------------------------------
-
-
 def test_padding():
     assert pad_batch([[5, 6, 7], [8], np.array([9, 4])]).tolist() == [[5, 6, 7], [8, 0, 0], [9, 4, 0]]
     assert pad_batch([[5], [6, 7]], pad_id=-1).tolist() == [[5, -1], [6, 7]]

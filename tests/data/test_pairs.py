@@ -29,6 +29,7 @@ def test_reads_two_columns_and_no_more(write):
     path = write("Go.\tVai.\tCC-BY 2.0 (France)\t42\n  Hi! \t Oi! \n\n \t \nBye\tTchau")
     assert read_pairs(path) == [("Go.", "Vai."), ("Hi!", "Oi!"), ("Bye", "Tchau")]
     assert read_pairs(str(path)) == read_pairs(path)
+    assert read_pairs(write("a\u2028b\x0bc\x85d\té\n")) == [("a\u2028b\x0bc\x85d", "é")]  # these end no line
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -41,10 +42,6 @@ def test_reads_a_label_and_a_text(write):
     path = write("good\tI liked it.\n\n \t \n neutral \t so\tso \r\nbad\té\u2028not\n")
     assert read_labelled(path) == [("I liked it.", "good"), ("so\tso", "neutral"), ("é\u2028not", "bad")]
     assert read_labelled(write(b"\xef\xbb\xbfa\tb")) == [("b", "a")]
-
-
-def test_rare_separators_do_not_end_a_line(write):
-    assert read_pairs(write("a\u2028b\x0bc\x85d\té\n")) == [("a\u2028b\x0bc\x85d", "é")]
 
 
 NOT_UTF8 = "é you\tvoc".encode() + b"\xe9 \xea"

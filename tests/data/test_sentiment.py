@@ -97,7 +97,7 @@ def test_no_word_gives_the_label_away(sentences):
         assert min(shares) > 0.2 * sum(shares), (word, shares)
 
 
-# --- labels ---------------------------------------------------------------------------------------------------------
+# --- labels and batches ---------------------------------------------------------------------------------------------
 
 
 def test_labels_that_cannot_be_learned():
@@ -109,9 +109,6 @@ def test_labels_that_cannot_be_learned():
     with pytest.raises(ValueError, match="all training texts have the label 'x': a classifier needs at least two"):
         labels_of(Split(train[:1], train[:1], train[:1]))
     assert labels_of(Split(train[::-1], train[:1], [])) == ["x", "y"]
-
-
-# --- batches ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_encoder_input():

@@ -111,7 +111,7 @@ def test_what_does_not_belong_together(corrupted, target, message):
         join_spans(corrupted, target, SENTINELS)
 
 
-# --- sentinels in text -----------------------------------------------------------------------------------------------
+# --- sentinels in text, and batches ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,6 @@ def test_sentinels_in_a_text(tokenizer):
     assert data.sentinel(2) == "<extra_id_2>"
     with pytest.raises(ValueError, match="there is no <extra_id_3>: the model has 3 sentinels"):
         both.encode("you <extra_id_3>")
-
-
-# --- batches ---------------------------------------------------------------------------------------------------------
 
 
 def batches_of(length=200, **options):

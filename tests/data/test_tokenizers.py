@@ -16,10 +16,17 @@ def words(*texts, **options):
     return WordTokenizer.train(texts, **{"min_count": 1, **options})
 
 
-def test_special_tokens_come_first():
+def test_special_tokens_come_first_are_left_out_and_cannot_be_typed():
     assert (PAD, BOS, EOS, UNK) == (0, 1, 2, 3)
     assert words("a").vocabulary[:4] == CharTokenizer.train(["a"]).vocabulary[:4] == SPECIAL
     assert words("a b").encode("b a") == [5, 4] and words("a b").encode("") == []  # none is added
+    ids = np.array([BOS, 4, UNK, 5, EOS, PAD])
+    assert words("a b").decode(ids) == "a <unk> b"  # but the unknown is shown
+    assert CharTokenizer.train(["ab"]).decode(ids.tolist()) == "a<unk>b"
+    text = "<pad> <bos> <eos> <unk>"
+    for tokenizer in (words(text), CharTokenizer.train([text])):
+        assert min(tokenizer.encode(text)) > UNK
+    assert set(words("a").encode(text)) == {UNK}
 
 
 @pytest.mark.parametrize("texts", [["c b a c", "b c d"], ["d b", "c c c b a"]])
@@ -82,19 +89,6 @@ def test_a_mark_is_known_with_all_spaces_around_it():
     assert [tokenizer.token(i) for i in tokenizer.encode("U.S. 14:30 S ' ")] == [*"U.S.", "14", ":", "30", "S", "‿'"]
     assert tokenizer.unknown("U.S. / and/or 'U") == ["/", "and", "or"]
     assert tokenizer.pieces("U.S. and/or") == [*"U.S.", "and", "/", "or"]
-
-
-def test_decode_leaves_special_tokens_out_but_shows_the_unknown():
-    tokenizer = words("a b")
-    assert tokenizer.decode(np.array([BOS, 4, UNK, 5, EOS, PAD])) == "a <unk> b"
-    assert CharTokenizer.train(["ab"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a<unk>b"
-
-
-def test_typed_special_tokens_are_ordinary_text():
-    text = "<pad> <bos> <eos> <unk>"
-    for tokenizer in (words(text), CharTokenizer.train([text])):
-        assert min(tokenizer.encode(text)) > UNK
-    assert set(words("a").encode(text)) == {UNK}
 
 
 def test_accents_are_one_spelling():

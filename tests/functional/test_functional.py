@@ -94,8 +94,10 @@ def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
         assert np.array_equal(argument, copy)
 
 
-def test_sinusoidal_encoding_in_float32_is_as_exact_as_float32_can_be():
+def test_positions_are_as_exact_in_float32_as_float32_can_be(rng):
     assert np.array_equal(F.sinusoidal_encoding(300, 8), F.sinusoidal_encoding(300, 8, np.float64).astype(np.float32))
+    x, far = rng.normal(size=(1, 2, 8)), np.array([100_001, 131_071])
+    assert abs(F.rotary(x.astype(np.float32), far) - F.rotary(x, far)).max() < 1e-6
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -127,13 +129,6 @@ def test_layer_norm_far_from_zero_in_float32(rng):
     x = rng.normal(size=(3, 64)).astype(np.float32) + np.float32(1000)
     expected = (x - x.mean(axis=-1, keepdims=True, dtype=float)) / x.std(axis=-1, keepdims=True, dtype=float)
     np.testing.assert_allclose(F.layer_norm(x, *np.float32([[1] * 64, [0] * 64]))[0], expected, atol=1e-3)
-
-
-def test_far_positions_are_exact_in_float32(rng):
-    x = rng.normal(size=(1, 2, 8))
-    far = np.array([100_001, 131_071])
-    expected = F.rotary(x, far)
-    assert abs(F.rotary(x.astype(np.float32), far) - expected).max() < 1e-6
 
 
 def test_alibi_slopes_of_six_heads_are_those_of_the_paper():

@@ -35,7 +35,7 @@ def arrays(rng):
     return [rng.normal(size=(B, H, *shape)) for shape in ((T, K), (S, K), (S, K_V), (T, K_V))]
 
 
-# --- the same numbers ------------------------------------------------------------------------------------------------
+# --- the same numbers, and what they take ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "causal and padding"])
@@ -50,9 +50,6 @@ def test_float32(rng, mask):
         assert actual.dtype == np.float32
         assert np.linalg.norm(actual - other) <= 1e-6 * np.linalg.norm(other)
         assert np.linalg.norm(actual - expected) <= 1e-6 * np.linalg.norm(expected)
-
-
-# --- what it takes ---------------------------------------------------------------------------------------------------
 
 
 def test_hidden_tiles_are_not_computed(arrays, monkeypatch):
@@ -136,7 +133,7 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         tiled._share_out(broken, (B, H))
 
 
-# --- masks -----------------------------------------------------------------------------------------------------------
+# --- masks, and the layer and the models that choose it --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [causal_mask, lambda n: window_mask(n, 3)])
@@ -146,9 +143,6 @@ def test_masks_of_positions_are_lines(make):
     assert mask.shape == (4000, 4000)
     with pytest.raises(ValueError, match="read-only"):
         mask[0, 0] = True
-
-
-# --- the layer and the models that choose it -------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -59,18 +59,12 @@ def pairs(found):
     return {(one.exercise, *one.two) for one in found}
 
 
-def test_a_copy_is_seen_through_its_disguise():
+def test_a_copy_is_seen_through_its_disguise_with_a_line_more_and_cut_into_functions():
     (one,) = found_in(ada=NORM, ben=COPY, cem=OTHER)
     assert (one.exercise, one.two, one.part) == ("layer_norm", ("ada", "ben"), 1)
-
-
-def test_a_copy_with_a_line_more_is_still_alike():
     changed = COPY.replace("    m = data", "    unused = 0\n    m = data")
     (one,) = found_in(ada=NORM, ben=changed)
     assert 0.9 <= one.part < 1
-
-
-def test_a_copy_that_was_cut_into_functions_is_seen():
     calls = "\ndef layer_norm(x, g, b, eps=1e-5):\n    return {0}(x, g, b, eps)\n"
     ada = NORM.replace("def layer_norm", "def _own") + calls.format("_own")
     ben = COPY.replace("def layer_norm", "def _mine") + calls.format("_mine")

@@ -281,7 +281,9 @@ def parse(*arguments):
     return cli.build_parser("homework", "grade").parse_args(["homework", "grade", *map(str, arguments)])
 
 
-def test_the_table_and_the_reports(tmp_path, capsys):
+def test_the_table_and_the_reports_with_the_example_of_a_rubric(tmp_path, capsys):
+    args = parse("--rubric-example")
+    assert args.run(args) == 0 and capsys.readouterr().out == EXAMPLE
     folder = hand_in(tmp_path / "in", HONEST | {"=1+1": HONEST["ada"], "bob.md": ""})
     (folder / "cy").mkdir()
     course = hand_in(tmp_path, {"course.toml": EXAMPLE}) / "course.toml"
@@ -309,12 +311,6 @@ def test_a_system_that_cannot_start_the_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(keeper, "CHILD", "raise EOFError")
     with pytest.raises(ValueError, match="no submission can be tried here: the process"):
         grade(hand_in(tmp_path / "in", {"ada": HONEST["ada"]}))
-
-
-def test_the_example_of_a_rubric(capsys):
-    args = parse("--rubric-example")
-    assert args.run(args) == 0
-    assert parse_course(capsys.readouterr().out).possible == 3.5
 
 
 def test_bad_use(tmp_path, capsys):

@@ -116,15 +116,13 @@ def shapes(answer):
         "a program": {".py": f"import argparse\nargparse.ArgumentParser().parse_args()\n{answer}"},
         "a cell that fails": {".ipynb": notebook("import torch", answer, "relu(")},
         "a file that fails": {"/homework.py": f"{answer}\n1 / 0\n"},
-        "formatted": {".ipynb": notebook(answer, "y = (\n    3\n    != 4\n    % 5\n)", "%matplotlib inline\nx = !ls")},
-        "a stub below": {".ipynb": notebook(answer, STUBS)},
         "the library beside": {"/homework.py": answer, "/transformer_np/functional/core.py": SOFTMAX},
     }  # fmt: skip
 
 
 SHAPES = list(shapes(""))
 TWO_WRONG = "another wrong one", "a wrong one of a better name"
-SEVERAL = *TWO_WRONG, "the same twice", "an old version", "a stub below", "the folder of start, used"
+SEVERAL = *TWO_WRONG, "the same twice", "an old version", "the folder of start, used"
 
 
 @pytest.fixture(scope="module")
@@ -178,8 +176,7 @@ def test_what_was_not_counted_is_remarked(handed_in):
     better = handed_in["a wrong one of a better name", "right"][0]
     assert better.remarks == ("softmax: v2.py, line 4; also in homework.py, not counted",)
     assert better.graded_files == ["v2.py"]
-    plain = "an old version", "the folder of start", "the folder of start, used", "an environment", "a stub below"
-    for shape in plain:
+    for shape in ("an old version", "the folder of start", "the folder of start, used", "an environment"):
         assert not handed_in[shape, "right"][0].remarks, shape
 
 
@@ -269,9 +266,12 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
-def test_a_stub_beside_an_answer_that_cannot_be_loaded_is_not_what_is_judged(tmp_path):
+def test_a_stub_beside_an_answer_is_not_what_is_judged(tmp_path):
+    """Not even beside one that cannot be loaded."""
+    beside = checked(tmp_path / "two", {"homework": RELU, "answers": "def relu(x):\n    return x * (x > 0)\n"})
+    assert [one.file for one in beside.of("relu").definitions] == ["answers.py"]
     mine = notebook("assert False", "def relu(x):\n    return x +")  # another cell fails first
-    checks = checked(tmp_path, {"homework": RELU, "mine.ipynb": mine})
+    checks = checked(tmp_path / "one", {"homework": RELU, "mine.ipynb": mine})
     verdict = checks.of("relu").verdict
     assert verdict.outcome == "crashed"
     assert "relu is missing because mine.ipynb, cell 2, fails." in verdict.message

@@ -357,6 +357,8 @@ def test_an_assignment_in_a_link_is_nobodys(tmp_path, link):
 def test_what_a_late_submission_costs(minutes, days, factor):
     late, when = parse_course(TIMED).late, DUE + timedelta(minutes=minutes)
     assert (late.days_late(when), late.factor(late.days_late(when))) == (days, pytest.approx(factor))
+    alone = parse_course(f"{TWO}deadline = 2026-06-12T12:00:00").late  # a deadline that costs nothing
+    assert (alone.days_late(when), alone.factor(days)) == (max(1, days) if minutes > 0 else 0, 1)
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
@@ -443,16 +445,11 @@ def test_everyone_on_the_roster_has_a_row_with_what_the_teacher_gives_by_hand(tm
         assert {page.stem for page in reports.glob(f"*{ending}")} == {"ada", "bennie", "stranger", *more}
 
 
-def test_what_is_a_second_late_does_not_look_in_time():
+def test_times_and_points_have_as_many_digits_as_they_need():
+    """What is a second late, or almost enough, does not look in time, or enough."""
     assert [shown(DUE + timedelta(seconds=s)) for s in (0, 1)] == ["2026-06-12 12:00", "2026-06-12 12:00:01"]
-
-
-def test_what_is_almost_enough_does_not_look_as_if_it_were():
     course = parse_course(TWO + "pass_mark = 50")
     assert [percent(points, course) for points in (0.98, 0.9999, 0.99996, 1)] == ["49.0", "49.99", "49.998", "50.0"]
-
-
-def test_points_are_written_to_four_digits_however_many_there_are():
     values = (0.1 + 0.2, 2 / 3, 1333.33333, 1e6 + 0.5, -0.0 * 0.9)
     assert [number(value) for value in values] == ["0.3", "0.6667", "1333.3333", "1000000.5", "0"]
 
@@ -463,11 +460,6 @@ def test_the_columns_of_otters_table_add_up_to_its_total():
     rows = [*csv.reader(io.StringIO(otter_csv([Grade("ada", verdicts, written={"proof": 2.5})], course)))]
     assert rows[0] == ["file", "softmax", "softmax_backward", "proof", *rows[0][4:]]
     assert [sum(map(float, row[1:4])) for row in rows[1:]] == [float(row[4]) for row in rows[1:]] == [6, 4.5]
-
-
-def test_a_deadline_alone_costs_nothing():
-    late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
-    assert late.days_late(DUE + timedelta(days=9)) == 9 and late.factor(9) == 1
 
 
 @pytest.mark.long

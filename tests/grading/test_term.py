@@ -243,11 +243,16 @@ def test_nothing_among_the_submissions_is_a_record(tmp_path):
         Grading(folder, tmp_path / "g.csv", relu, folder / "grades_reports")
 
 
-def test_a_folder_with_something_else_is_no_records(tmp_path):
-    (tmp_path / "g_records").mkdir()
-    (tmp_path / "g_records" / "ada.json").write_text("{}")
+def test_a_folder_with_something_else_is_no_records_and_no_link_in_it_is_followed(tmp_path):
+    place = tmp_path / "g_records"
+    place.mkdir()
+    (place / "ada.json").write_text("{}")
     with pytest.raises(ValueError, match="g_records holds no records of a grading"):
-        Records(tmp_path / "g_records", ["relu"])
+        Records(place, ["relu"])
+    (place / "ada.json").rename(tmp_path / "mine")
+    (place / "hand-ins.jsonl").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError):
+        Records(place, ["relu"])
 
 
 def recorded(records, path, **options):
@@ -309,14 +314,6 @@ def test_no_earlier_table_is_in_the_way_of_another(tmp_path):
     assert [records.keep_table(table, b"1").name for _ in range(2)] == ["g-1.csv", "g-2.csv"]
     (tmp_path / "tables" / "g-1.csv").unlink()  # by the teacher
     assert records.keep_table(table, b"1").name == "g-3.csv"
-
-
-def test_no_link_in_the_records_is_followed(tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "hand-ins.jsonl").symlink_to(tmp_path / "mine")
-    with pytest.raises(OSError):
-        Records(tmp_path / "r", ["relu"])
 
 
 def test_a_renamed_file_keeps_its_records(tmp_path):

@@ -22,7 +22,7 @@ def rewrite(name, *marks):
     return register
 
 
-# --- linear maps and embeddings --------------------------------------------------------------------------------------
+# --- layers ----------------------------------------------------------------------------------------------------------
 
 
 @rewrite("linear_backward")
@@ -35,16 +35,10 @@ def row_by_row(dy, x, w):
     return [dx, dw, db]
 
 
-# --- softmax, activations, norm --------------------------------------------------------------------------------------
-
-
 @rewrite("dropout")
 def with_other_draws(x, p, rng):
     keep = np.random.default_rng(rng).binomial(1, 1 - p, x.shape).astype(bool)
     return np.where(keep, x / (1 - p), 0), keep
-
-
-# --- attention -------------------------------------------------------------------------------------------------------
 
 
 @rewrite("relative_position_buckets")
@@ -91,7 +85,7 @@ class AsInThePaper:
             p.data = p.data - self.lr * (self.m[i] / (1 - b1**t)) / (np.sqrt(self.v[i] / (1 - b2**t)) + self.eps)
 
 
-# --- decoding --------------------------------------------------------------------------------------------------------
+# --- decoding, text and batches --------------------------------------------------------------------------------------
 
 
 @rewrite("beam_search", pytest.mark.long)
@@ -115,9 +109,6 @@ def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0
         hypotheses.append(rows)
         found.append(rows[0].ids)
     return hypotheses if return_hypotheses else found
-
-
-# --- text and batches -------------------------------------------------------------------------------------------------
 
 
 @rewrite("learn_merges")

@@ -89,6 +89,8 @@ def test_methods_of_a_class():
     total = answer(3.0)
     assert (total.add(1), total.remove(1), total.total) == (2, None, 2)
     assert Sum(3.0).add(1) == 4
+    with pytest.raises(ValueError, match="which method"):
+        only("  return None", Sum)
 
 
 def test_variants_are_made_once():
@@ -106,15 +108,12 @@ def test_comments_headings_and_texts():
 # --- what does not fit ------------------------------------------------------------------------------------------------
 
 
-def test_mistakes_in_the_same_place_exclude_each_other():
+def test_mistakes_in_the_same_place_exclude_each_other_unless_they_are_the_same():
     notes = "- a:  np.sqrt(spread(x)) -> 2\n  A.\n- b:  2nd np.sqrt -> np.square\n  B.\n"
     found = mistakes(notes + "- c:  return y -> return -y\n  C.\n")
     with pytest.raises(Exclusive, match=r"standardise, 'a' and 'b' rewrite the same place"):
         found.variant(["b", "a"])
     assert not found.compatible(["a", "b"]) and found.compatible(["a", "c"])
-
-
-def test_the_same_rewrite_in_two_mistakes_is_no_contradiction():
     both = "    in standardise: x.mean() -> 0\n"
     found = mistakes(f"- a:\n{both}    return y -> return -y\n  A.\n- b:\n{both}    np.sqrt(spread(x)) -> 2\n  B.\n")
     assert np.allclose(found.variant(["a", "b"])(X), -X / 2)
@@ -139,11 +138,6 @@ def test_a_rewrite_that_does_not_fit_is_said(code, message):
         only(code)
     (problem,) = mistakes(f"- m:{code}\n  T.\n").problems()
     assert problem
-
-
-def test_a_body_for_a_class_needs_its_method():
-    with pytest.raises(ValueError, match="which method"):
-        only("  return None", Sum)
 
 
 def test_problems_of_the_notes_themselves():

@@ -106,13 +106,6 @@ def test_every_stub_is_not_started(tmp_path):
         assert standing.not_started and standing.verdict.message.startswith(f"{name}: not started")
 
 
-def test_a_stub_beside_an_answer_is_no_definition(tmp_path):
-    (tmp_path / "homework.py").write_text(stub_file([all_exercises()["relu"]]), encoding="utf-8")
-    (tmp_path / "answers.py").write_text("def relu(x):\n    return x * (x > 0)\n", encoding="utf-8")
-    (definition,) = load(tmp_path).definitions["relu"]
-    assert definition.file == "answers.py"
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["relu", *PARTS])
 def test_a_stub_alone_is_not_started(name):

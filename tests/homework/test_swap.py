@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from test_rewrites import AsInThePaper
 
-from transformer_np import Transformer, TransformerConfig, masks
 from transformer_np import functional as F
+from transformer_np import masks
 from transformer_np.homework import all_exercises, check, swap, using
 from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.training_run import TrainingCrash, train_both
+from transformer_np.inspection.samples import small_model
 
 EXERCISES = all_exercises()
 
@@ -37,11 +38,6 @@ def everything_is_restored():
     yield
     after = everything()
     assert {place: after[place] for place in before} == before
-
-
-def small_model(dtype="float64"):
-    sizes = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1, "d_ff": 6}
-    return Transformer(TransformerConfig(7, 8, **sizes, dtype=dtype))
 
 
 SRC, TGT = np.array([[3, 4, 5], [6, 3, 0]]), np.array([[1, 5], [1, 6]])
@@ -124,12 +120,12 @@ ATTENTION = Exercise(
 def test_the_library_may_ask_for_more_than_the_exercise(everything_is_restored, monkeypatch, dtype):
     """Masks in a tuple, results of the dtype it works in."""
     monkeypatch.setattr(swap, "all_exercises", lambda: {"scaled_dot_product_attention": ATTENTION})
-    expected = small_model(dtype)(SRC, TGT)
+    expected = small_model("Transformer", dtype=dtype)(SRC, TGT)
     with using({"scaled_dot_product_attention": attention_with_one_mask}) as swapped:
-        model = small_model(dtype)
+        model = small_model("Transformer", dtype=dtype)
         logits = model(SRC, TGT)
         model.backward(np.ones_like(logits))
-    assert logits.dtype == dtype and swapped.calls["scaled_dot_product_attention"] == 3
+    assert logits.dtype == dtype and swapped.calls["scaled_dot_product_attention"] == 5
     np.testing.assert_allclose(logits, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
 
 

@@ -72,7 +72,14 @@ def test_a_gradient_that_cannot_be_compared(x, mistake, message):
         check_gradients(BadLinear(mistake), x)
 
 
+def spoiling(dy, x):
+    dx = F.relu_backward(dy, x)
+    dy *= 2
+    return dx
+
+
 WRONG_FUNCTIONS = {
+    "a backward that spoils its dout": (spoiling, F.relu),
     "softmax without the sum": (lambda dy, x: dy * F.softmax(x), F.softmax),
     "softmax over another axis": (lambda dy, x: F.softmax_backward(dy, F.softmax(x), 0), F.softmax),
     "relu of all": (lambda dy, x: dy, F.relu),
@@ -87,15 +94,6 @@ def test_a_wrong_backward_of_a_function(rng, backward, function):
     x = rng.normal(size=(3, 3))
     assert check_gradients(function, x).passed
     assert worst(check_gradients(function, x, backward=backward))[0] == "input 0"
-
-
-def test_a_backward_that_spoils_its_dout(rng):
-    def backward(dy, x):
-        dx = F.relu_backward(dy, x)
-        dy *= 2
-        return dx
-
-    assert not check_gradients(F.relu, rng.normal(size=(3, 4)), backward=backward).passed
 
 
 def test_arrays_need_not_lie_in_rows(rng):

@@ -281,7 +281,7 @@ def test_the_ranking_says_how_much_the_loss_rises(page, model):
     assert page.changes == []
 
 
-def test_a_key_is_hidden_from_a_head_a_layer_or_all(page):
+def test_a_key_is_hidden_from_a_head_a_layer_or_all_and_a_score_is_typed_and_dragged(page):
     page.open("cross 1 0")
     off = []
     for scope in ("head", "layer", "all"):
@@ -292,10 +292,6 @@ def test_a_key_is_hidden_from_a_head_a_layer_or_all(page):
         off.append(len(page.all('.thumb[aria-label*="changed"]')))
         page.open("undo 0")
     assert off == [1, 3, 6] and page.changes == []
-
-
-def test_a_score_is_typed_and_dragged(page, model):
-    page.open("cross 1 0")
     page.open("cross scores")
     before = page.at(1, 3)
     for field, value in (("score-number", "7.5"), ("score", "-3")):
@@ -525,7 +521,7 @@ def test_words_are_only_words_and_the_page_asks_for_nothing(page, model, tokeniz
     assert "default-src 'none'" in text
 
 
-def test_nothing_runs_out_of_the_page(page, browser):
+def test_nothing_runs_out_of_the_page_and_one_screen_holds_text_result_and_the_open_step(page, browser):
     steps = "cross q, cross scores, Feed-forward ffn, Input (so far) residual, Output loss, Output lens"
     for width in (320, 768, 1280):
         resize(browser, width)
@@ -533,6 +529,12 @@ def test_nothing_runs_out_of_the_page(page, browser):
             page.open(step)
             assert too_wide(browser) <= 0, (width, step)
         assert page.read(OUTSIDE, width) == []
+    resize(browser, 1366, 768)
+    page.open("cross weights")
+    assert page.read("document.documentElement.scrollHeight") <= 768
+    for css in ("#text", "#output", "#bars", "#step-title", "#equation", "#cell", ".step.open"):
+        box = page.one(css).rect
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, css
 
 
 OUTSIDE = """[...document.querySelectorAll("select, input, textarea, .thumb, .step")].filter((it) => {
@@ -561,15 +563,6 @@ def test_everything_is_reached_by_the_keyboard_and_named(page, browser):
     page.press("ARROW_DOWN", "ARROW_RIGHT", "ENTER")
     assert page.one("#step-title").text.endswith("cross-attention, layer 1, head 2")
     assert page.focused.get_attribute("data-key") == "cross 0 1"  # the place stays when the page is drawn again
-
-
-def test_one_screen_holds_text_result_and_the_open_step(page, browser):
-    resize(browser, 1366, 768)
-    page.open("cross weights")
-    assert page.read("document.documentElement.scrollHeight") <= 768
-    for css in ("#text", "#output", "#bars", "#step-title", "#equation", "#cell", ".step.open"):
-        box = page.one(css).rect
-        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, css
 
 
 @pytest.mark.long

@@ -174,7 +174,7 @@ def test_transformer_xl(random_module):
     np.testing.assert_array_equal(steps["output"].forward[0].value, steps.output[0])
 
 
-def test_tiled_attention_is_a_step(rng):
+def test_tiled_attention_is_a_step_where_it_is_called_itself(rng, model, monkeypatch):
     class Tiled(Module):
         def forward(self, x):
             self.keep(x=x)
@@ -190,14 +190,11 @@ def test_tiled_attention_is_a_step(rng):
     steps = trace(Tiled(), x, backward=np.ones_like(x))
     assert [step.function for step in steps] == ["tiled_attention", "tiled_attention_backward", "Tiled_backward"]
     assert list(steps[0].values) == ["out", "log_total"]
-
-
-def test_after_a_forward_by_tiles(model, monkeypatch):
     monkeypatch.setattr("transformer_np.layers.tiles.TILED_BYTES", 0)
     monkeypatch.setattr("transformer_np.layers.tiles.TILED_LENGTH", 1)
     model.train()(SRC, TGT_IN)
     assert "encoder.0.attention.weights" not in model.intermediates()
-    assert len(trace(model, SRC, TGT_IN)["softmax"]) == 3
+    assert len(trace(model, SRC, TGT_IN)["softmax"]) == 3  # all is shown, whatever the size
 
 
 def test_one_layer_alone(rng):
@@ -210,7 +207,7 @@ def test_one_layer_alone(rng):
         trace(np.tanh, 1.0)
 
 
-# --- formulas -------------------------------------------------------------------------------------------------------
+# --- formulas, looking up, and tables -------------------------------------------------------------------------------
 
 
 def test_formulas_come_from_the_docstrings(model, dlogits):
@@ -227,9 +224,6 @@ def test_formulas_come_from_the_docstrings(model, dlogits):
             assert re.sub(r"\W", "", step.formula) in re.sub(r"\W", "", re.sub(r" \([A-Z][^()]*\d{4}[^()]*\)", "", doc))
 
 
-# --- looking up -----------------------------------------------------------------------------------------------------
-
-
 def test_looking_up(model):
     steps = trace(model, SRC, TGT_IN)
     assert steps[3].number == 3 and steps[-1].number == len(steps) - 1
@@ -243,9 +237,6 @@ def test_looking_up(model):
     with pytest.raises(IndexError):
         steps[1000]
     assert len(steps.backward) == 0 and "0 steps" in str(steps.backward)
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_text_fits_a_terminal(random_model):
@@ -287,8 +278,16 @@ def test_a_row_of_the_text(model):
     assert "→ y = exp(x) / Σ exp(x) " in row and step.mean == pytest.approx(0.25)
 
 
+class Odd(Module):
+    """x where x < 1 & 2 <b>."""
+
+    def forward(self, x):
+        return np.minimum(x, 1)
+
+
 @pytest.mark.parametrize("layers", [1, 6])
 def test_the_html_is_well_formed_and_without_colours(random_model, layers):
+    """And escapes what is not ours."""
     model = random_model(num_encoder_layers=1, num_decoder_layers=layers)
     steps = trace(model, SRC, TGT_IN)
     html = steps._repr_html_()
@@ -298,14 +297,5 @@ def test_the_html_is_well_formed_and_without_colours(random_model, layers):
     assert all(len(row) == 10 for row in rows if len(row) > 1)
     assert not re.search(r"color|background|<script|<link|src=|href=|http", html.replace("color:inherit", ""))
     assert "float64" in html and "softmax" in html
-
-
-def test_the_html_escapes_what_is_not_ours():
-    class Odd(Module):
-        """x where x < 1 & 2 <b>."""
-
-        def forward(self, x):
-            return np.minimum(x, 1)
-
     html = trace(Odd(), np.ones(3))._repr_html_()
     assert ElementTree.fromstring(html).find(".//tbody/tr")[2].text == "x where x < 1 & 2 <b>"

@@ -164,7 +164,7 @@ def test_relative_attention_against_a_double_loop(random_module, rng, with_memor
     np.testing.assert_allclose(out, heads @ layer.w_o.data, rtol=1e-9, atol=1e-12)
 
 
-# --- attention in a window -------------------------------------------------------------------------------------------
+# --- attention in a window, and blocks -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -203,9 +203,6 @@ def test_memory_of_window_attention_is_linear(causal):
     assert 3.6 < large / small < 4.4
     assert large < 4096 * 4096 * 8 / 10
     assert peak(64, window=10**6) < 64 * 64 * 8 * 20  # a window beyond the sequence costs no more than the sequence
-
-
-# --- blocks ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_block_is_composed_of_its_own_sublayers():

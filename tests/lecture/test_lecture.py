@@ -72,6 +72,10 @@ def test_every_row_is_there_once_and_as_expected(rows):
     assert {row for row, example in rows.items() if example.verdict == ERRATUM} == ERRATA
     assert {row for row, example in rows.items() if example.verdict == TRUNCATED} == CUT_OFF
     assert all(example.reason and example.where and example.title for example in rows.values())
+    assert lecture.summary(rows.values()) == (
+        "24 worked examples: 7 reproduced, 2 with fitted weights, 4 exercises without a printed answer, "
+        "2 truncated in print, 9 errata; all as expected"
+    )
 
 
 def test_every_printed_digit_counts(rows):
@@ -191,7 +195,7 @@ def test_a_positional_encoding_in_every_block_is_found(monkeypatch):
     assert not_ok() == {15}
 
 
-# --- the steps ------------------------------------------------------------------------------------------------------
+# --- the steps and the exercises ------------------------------------------------------------------------------------
 
 
 def test_what_no_row_shows_of_the_steps():
@@ -205,9 +209,6 @@ def test_what_no_row_shows_of_the_steps():
     assert lecture.steps.order_broken(scores[:1], np.full((1, 3), 1 / 3)) == []
 
 
-# --- the exercises --------------------------------------------------------------------------------------------------
-
-
 def test_exercises():
     found = exercises()
     assert [exercise.number for exercise in found] == [1, 2, 3, 4, 5]
@@ -219,7 +220,10 @@ def test_exercises():
         _ = found[3].closest
 
 
-def test_exercise_letters_follow_the_numbers():
+def test_exercises_as_text_and_their_letters():
+    text = lecture.format_exercises(exercises())
+    assert text.count("→") == 5
+    assert " → (a)  [0 −∞ −∞] [0 0 −∞] [0 0 0]\n" in text and "answer    none of the options\n" in text
     first = exercises()[0]
     assert replace(first, computed=first.options["c"] + 0.004).letters == ("c",)
     assert replace(first, computed=first.options["c"] + 0.006).letters == ()
@@ -274,19 +278,6 @@ def test_report_says_what_is_not_as_expected(rows):
     assert text.endswith("Not as expected\n───────────────\n  2  expected: reproduced; the sky is green")
     told = "2 worked examples: 1 reproduced, 0 truncated in print, 1 erratum; NOT as expected: 2"
     assert lecture.summary([rows[1], wrong]) == told
-
-
-def test_summary(rows):
-    assert lecture.summary(rows.values()) == (
-        "24 worked examples: 7 reproduced, 2 with fitted weights, 4 exercises without a printed answer, "
-        "2 truncated in print, 9 errata; all as expected"
-    )
-
-
-def test_exercises_as_text():
-    text = lecture.format_exercises(exercises())
-    assert text.count("→") == 5
-    assert " → (a)  [0 −∞ −∞] [0 0 −∞] [0 0 0]\n" in text and "answer    none of the options\n" in text
 
 
 def test_too_narrow():

@@ -60,7 +60,7 @@ def test_gradients_where_only_some_places_are_asked_for(make):
     np.testing.assert_allclose(model.mlm_logits(IDS, places=places), model.mlm_logits(IDS)[places], rtol=1e-10)
 
 
-# --- what the outputs are made of ------------------------------------------------------------------------------------
+# --- what the outputs are made of, and what a token may see ----------------------------------------------------------
 
 
 def test_dropout_also_before_the_classifier(make):
@@ -72,9 +72,6 @@ def test_dropout_also_before_the_classifier(make):
     for method in METHODS[1:]:
         same = np.array_equal(getattr(model, method)(IDS), getattr(model, method)(IDS))
         assert same == (method == "mlm_logits")
-
-
-# --- what a token may see --------------------------------------------------------------------------------------------
 
 
 def test_padding_has_none(make):
@@ -93,7 +90,7 @@ def test_padding_has_none(make):
     assert not np.allclose(model(changed)[~padding], expected["forward"][~padding])  # 9 is no padding by itself
 
 
-# --- at the start, and what is left out ------------------------------------------------------------------------------
+# --- at the start, what is left out, and bad input -------------------------------------------------------------------
 
 
 def test_a_model_without_heads(make):
@@ -121,9 +118,6 @@ def test_the_parameters_of_bert_base():
 
     assert Bert(BertConfig(50, 20, 24, 3, 2, 30, mlm_head=False)).num_parameters() == expected(50, 20, 24, 30, 2)
     assert expected(30522, 512, 768, 3072, 12) == 109_482_240
-
-
-# --- bad input -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -40,12 +40,9 @@ def test_scores_start_of_order_one(kind):
     assert 0.5 < kept["q"].std() * kept["k"].std() * 4 < 2
 
 
-def test_an_output_that_is_not_scaled(make):
+def test_an_output_that_is_not_scaled_and_no_longest_input(make):
     model, other = make().eval(), make(scale_output=False).eval()
     other.load_state_dict(model.state_dict())
     np.testing.assert_allclose(other(SRC, TGT_IN), model(SRC, TGT_IN) * 8**0.5, **NEAR)
-
-
-def test_there_is_no_longest_input(make):
     model = make(max_len=4).eval()
     assert model(np.full((1, 40), 5), np.full((1, 30), 5)).shape == (1, 30, 13)

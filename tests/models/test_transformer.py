@@ -51,13 +51,10 @@ def test_dropout_is_everywhere_the_paper_has_it(random_model):
     assert all(0.4 < mean < 0.8 for mean in kept.values())
 
 
-def test_a_seed_gives_every_matrix_its_own_values(random_model):
+def test_every_matrix_has_its_own_values_and_astype_changes_the_config_too(random_model):
     model = Transformer(random_model().config)
     matrices = [p.data for p in model.parameters() if p.data.ndim == 2]
     assert len({m.flat[0] for m in matrices}) == len(matrices)
-
-
-def test_astype_changes_the_config_too(random_model):
-    model = random_model().astype("float32")
+    model.astype("float32")
     assert model.config.dtype == "float32" and type(model)(model.config).output.w.dtype == np.float32
     assert model.astype("float64").config.dtype == "float64"

@@ -74,11 +74,7 @@ def test_grids_show_numbers_names_and_shapes():
         assert name in texts
     assert texts.count("Lucas") == 2
     check_layout(figure, on_panels=True)
-
-
-@pytest.mark.long
-def test_all_grids_of_several_heads():
-    three = three_heads()
+    three = three_heads()  # all grids of several heads
     check_layout(plots.matrices(plots.attention_products(three.layer, three.words, 3)), on_panels=True)
 
 

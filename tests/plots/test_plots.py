@@ -241,18 +241,14 @@ def test_steps_on_the_command_line(capsys, small_runs, tmp_path, drawn):
 
 
 @pytest.mark.long
-def test_sampling_on_the_command_line(capsys, small_runs, tmp_path, drawn):
+def test_sampling_and_architecture_on_the_command_line(capsys, small_runs, tmp_path, drawn):
     assert draw(capsys, tmp_path, "sampling", "the cat", "--model", small_runs / "gpt") == (0, "")
     ((name, (logits, words), _),) = drawn
     assert name == "sampling" and len(logits) == len(words) and {"t", "c", "s"} <= set(words)
     generator = TextGenerator.load(small_runs / "gpt")
     np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the cat")]))[0, -1], rtol=1e-5)
-
-
-@pytest.mark.long
-def test_architecture_on_the_command_line(capsys, small_runs, tmp_path, drawn):
     assert draw(capsys, tmp_path, "architecture", "--model", small_runs / "gpt") == (0, "")
-    ((_, (model,), _),) = drawn
+    _, (_, (model,), _) = drawn
     assert isinstance(model, GPT) and model.config.d_model == 16
     code, message = draw(capsys, tmp_path, "architecture", "--model", small_runs / "nowhere")
     assert code == 2 and "nowhere" in message

@@ -138,16 +138,13 @@ def test_labels_with_the_same_name_are_kept_apart(tmp_path, capsys):
     assert json.loads((tmp_path / "g" / "config.json").read_text())["id2label"] == names["id2label"]
 
 
-def test_a_head_for_choices_is_no_class_of_a_text(tmp_path, capsys):
+def test_a_head_for_choices_and_an_unknown_problem_are_refused_by_name(tmp_path, capsys):
     settings = {"architectures": ["BertForMultipleChoice"]}
     folder = write(tmp_path / "f", bert(num_classes=1), wordpiece(), settings=settings)
     with pytest.warns(UserWarning, match=r"ignored classifier\.bias, classifier\.weight: the model here has no head"):
         message = fails(capsys, "classify", "--pretrained", folder, "a")
     assert "holds a BERT without a head for a task; train one with `train classify --pretrained`" in message
-
-
-def test_an_unknown_problem_is_refused_by_name(tmp_path, capsys):
-    folder = write(tmp_path / "f", bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
+    write(folder, bert(num_classes=2), wordpiece(), settings={"problem_type": "ranking"})
     message = fails(capsys, "classify", "--pretrained", folder, "a")
     assert "problem_type is 'ranking', which is not supported; supported are single_label" in message
 

@@ -283,7 +283,7 @@ def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsy
 
 
 @WARNED
-def test_commands(here, rng, capsys):
+def test_commands_and_pictures_of_who_wrote_a_word(here, rng, capsys):
     written(here, llama(rng))
     asked = ["generate", "--pretrained", "model.gguf", "--max-new-tokens", "3"]
     code, out, err = call(capsys, *asked, "the")
@@ -295,6 +295,12 @@ def test_commands(here, rng, capsys):
     assert code == 0 and not out.startswith("the") and err == ""
     assert done(capsys, *asked, "<s>[user]the[answer]", "--temperature", "0") == "<s>[user]the[answer]" + out
     assert "--chat needs --pretrained" in fails(capsys, "generate", "--chat", "the")
+    for words in (["contributions", "the the"], ["attribution", "the the", "--target", " the", "--other", "th"]):
+        out = f"{words[0]}.svg"
+        assert call(capsys, "plot", *words, "--pretrained", "model.gguf", "-o", out) == (0, f"{out}\n", "")
+        assert (here / out).read_text().count("<path") > 20
+    message = fails(capsys, "plot", "contributions", "the", "--pretrained", "model.gguf", "--target", "hat", "-o", out)
+    assert "must be one token of the model, but it is h a t" in message
 
 
 @pytest.mark.parametrize(
@@ -363,14 +369,3 @@ def test_a_template_that_refuses(tmp_path, rng):
     about.write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(ValueError, match="has no template"):
         PretrainedFolder(folder.path).conversation("Who?")
-
-
-@WARNED
-def test_pictures_of_who_wrote_a_word(capsys, tmp_path, rng):
-    file = written(tmp_path, llama(rng))
-    for words in (["contributions", "the the"], ["attribution", "the the", "--target", " the", "--other", "th"]):
-        out = tmp_path / f"{words[0]}.svg"
-        assert call(capsys, "plot", *words, "--pretrained", file, "-o", out) == (0, f"{out}\n", "")
-        assert out.read_text().count("<path") > 20
-    message = fails(capsys, "plot", "contributions", "the", "--pretrained", file, "--target", "hat", "-o", out)
-    assert "must be one token of the model, but it is h a t" in message

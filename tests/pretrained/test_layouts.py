@@ -415,6 +415,8 @@ def test_a_gpt_without_biases_gets_ones_that_are_zero(tmp_path, rng):
     ],
 )
 def test_what_no_layout_can_hold(tmp_path, cls, options, message):
+    with pytest.raises(TypeError, match="must be one of Bert, GPT, Llama, T5, got Transformer"):
+        save_pretrained(Transformer(models.TransformerConfig(5, 5, 4, 2, 1, 1, 6)), tmp_path / "folder")
     names = ("vocab_size", "max_len", "d_model", "num_heads")
     config = {**dict(zip(names, SIZES[cls], strict=False)), "num_layers": 1, "d_ff": 6, **options}
     with pytest.raises(ValueError, match=message):
@@ -448,35 +450,21 @@ def test_one_layout_for_several_model_types_and_several_layouts_for_one_model(fo
         np.testing.assert_allclose(again(ref.GPT_IDS), model(ref.GPT_IDS), atol=1e-6)
 
 
-def test_writing_over_the_folder_it_came_from(folder_of):
-    folder = folder_of("gpt2_tied")
-    (folder / "tokenizer.json").write_text("{}")
-    model = GPT.from_pretrained(folder)
-    model.norm.gamma = 2 * model.norm.gamma.data
-    model.save_pretrained(folder)
-    assert_same(GPT.from_pretrained(folder), model)
-    assert (folder / "tokenizer.json").read_text() == "{}"
-
-
-def test_the_tokenizer_goes_along(folder_of, tmp_path):
+def test_the_tokenizer_goes_along_and_stays_in_the_folder_it_came_from(folder_of, tmp_path):
     folder = folder_of("gpt2_tied")
     (folder / "tokenizer.json").write_text('{"a": 1}')
     (folder / "vocab.json").write_text("{}")
     model = GPT.from_pretrained(folder)
-    model.save_pretrained(tmp_path / "one")
-    assert (tmp_path / "one" / "tokenizer.json").read_text() == '{"a": 1}'
-    assert (tmp_path / "one" / "vocab.json").exists()
+    model.norm.gamma = 2 * model.norm.gamma.data
+    for place in (folder, tmp_path / "one"):
+        model.save_pretrained(place)
+        assert_same(GPT.from_pretrained(place), model)
+        assert (place / "tokenizer.json").read_text() == '{"a": 1}' and (place / "vocab.json").exists()
     (tmp_path / "other.json").write_text("[]")
     model.save_pretrained(tmp_path / "two", tokenizer=tmp_path / "other.json")
     assert (tmp_path / "two" / "tokenizer.json").read_text() == "[]"
     with pytest.raises(FileNotFoundError, match=r"there is no tokenizer\.json in"):
         model.save_pretrained(tmp_path / "three", tokenizer=tmp_path / "nowhere")
-
-
-def test_other_models_are_not_written(tmp_path):
-    model = Transformer(models.TransformerConfig(5, 5, 4, 2, 1, 1, 6))
-    with pytest.raises(TypeError, match="must be one of Bert, GPT, Llama, T5, got Transformer"):
-        save_pretrained(model, tmp_path)
 
 
 # --- what will not do ------------------------------------------------------------------------------------------------
@@ -492,17 +480,14 @@ def test_no_folder_or_none_of_a_model(tmp_path):
         Bert.from_pretrained(tmp_path / "file")
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float99"])
-def test_a_dtype_that_is_not_floating(folder_of, dtype):
-    with pytest.raises(ValueError, match=f"^dtype must be a floating type, got '{dtype}'"):
-        GPT.from_pretrained(folder_of("gpt2_tied"), dtype)
-
-
-@pytest.mark.parametrize("model_type", ["mixtral", None, "", 3, ["gpt2"]])
-def test_an_unsupported_model_type(folder_of, model_type):
+def test_an_unsupported_dtype_or_model_type(folder_of):
+    for dtype in ("int32", "float99"):
+        with pytest.raises(ValueError, match=f"^dtype must be a floating type, got '{dtype}'"):
+            GPT.from_pretrained(folder_of("gpt2_tied"), dtype)
     supported = "bert, gpt2, llama, mistral, qwen2, qwen3, t5"
-    with pytest.raises(ValueError, match=rf"model_type is .* not supported; supported are {supported}$"):
-        GPT.from_pretrained(folder_of("gpt2_tied", model_type=model_type))
+    for model_type in ("mixtral", None, "", 3, ["gpt2"]):
+        with pytest.raises(ValueError, match=rf"model_type is .* not supported; supported are {supported}$"):
+            GPT.from_pretrained(folder_of("gpt2_tied", model_type=model_type))
 
 
 @pytest.mark.parametrize(
@@ -625,10 +610,6 @@ def test_a_pickle_is_never_read(folder_of, name):
     pickled = rf"only in a pickle \({name}\).*never read.*convert"
     with pytest.raises(ValueError, match="not a safetensors file" if "safetensors" in name else pickled):
         GPT.from_pretrained(folder)
-
-
-def test_no_weights(folder_of):
-    folder = folder_of("gpt2_tied")
-    (folder / "model.safetensors").unlink()
+    (folder / name).unlink()
     with pytest.raises(FileNotFoundError, match=r"there is no model\.safetensors in"):
         GPT.from_pretrained(folder)

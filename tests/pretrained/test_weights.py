@@ -1,4 +1,4 @@
-"""The tensors of a folder: half precision, shards, damage, and how much memory reading takes."""
+"""The tensors of a folder: half precision, shards, damage. How much memory reading takes: test_layouts.py."""
 
 import json
 import struct
@@ -6,7 +6,6 @@ import struct
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from shared import peak_of
 
 from transformer_np.models.layouts import weights
 from transformer_np.models.layouts.weights import find_tensors
@@ -118,13 +117,3 @@ def test_shards_that_do_not_fit_their_index(tmp_path, damage, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message) as info:
         find_tensors(folder)
     assert "\n" not in str(info.value)
-
-
-def test_reading_takes_no_memory_besides_the_array(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "PIECE", 1 << 16)
-    shape = (4096, 1024)  # 16 MB in float32
-    write_safetensors(tmp_path / "model.safetensors", {"x": ("BF16", np.zeros(shape, "u2"))})
-    tensor, target = find_tensors(tmp_path)[1]["x"], np.ones(shape[::-1], np.float32)
-    peak = peak_of(lambda: tensor.read(target.T))
-    assert not target.any()
-    assert peak < 16 * weights.PIECE  # 1 MB: a piece of half precision, the same in single, and what lies between

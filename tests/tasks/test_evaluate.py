@@ -150,27 +150,21 @@ def test_bleu():
 
 
 def test_more_steps_say_what_the_learning_rate_does(here, capsys):
+    """A constant one stays the same when the run is interrupted and resumed."""
     (here / "text.txt").write_text(TEXT)
     options = ["--text", "text.txt", "--block-size", 8, "--warmup", 2, "--lr", 0.01]
     train(capsys, "gpt", *options, steps=20)
-    code, _, err = call(capsys, "train", "gpt", "--out", "run", "--resume", "--steps", 60)
+    more = ["train", "gpt", "--out", "run", "--resume", "--steps"]
+    code, _, err = call(capsys, *more, 60)
     *_, last, new = History.load("run/checkpoint.safetensors").learning_rates[:21]
     assert code == 0 and new > 1.2 * last
     assert f"goes from {last:.2g} to {new:.2g}, because its schedule now has 60 steps instead of 20; " in err
     assert f"--constant-lr {last:.2g} goes on with that rate instead" in err
-
-
-def test_a_constant_rate_after_the_end(here, capsys):
-    """It stays the same when the run is interrupted and resumed."""
-    (here / "text.txt").write_text(TEXT)
-    options = ["--text", "text.txt", "--block-size", 8, "--warmup", 2]
-    train(capsys, "gpt", *options, steps=10)
-    more = ["train", "gpt", "--out", "run", "--resume", "--steps"]
-    code, _, err = call(capsys, *more, 12, "--constant-lr", 0.0003)
+    code, _, err = call(capsys, *more, 62, "--constant-lr", 0.0003)
     assert code == 0 and " to 0.0003\n" in err  # because it was asked for
-    assert call(capsys, *more, 14)[0] == 0
+    assert call(capsys, *more, 64)[0] == 0
     rates = History.load("run/checkpoint.safetensors").learning_rates
-    assert rates[10:] == [0.0003] * 4 and 0.0003 not in rates[:10]
+    assert rates[60:] == [0.0003] * 4 and 0.0003 not in rates[:60]
     message = fails(capsys, "train", "gpt", *options, *SIZES, "--out", "new", "--constant-lr", 0.1)
     assert "--constant-lr is for a run that is resumed" in message
 
@@ -199,7 +193,7 @@ def test_the_axis_of_a_curve_has_the_unit_of_its_loss(here, capsys):
         assert f"loss (nats per {unit})" in (here / "loss.svg").read_text()
 
 
-# --- pairs of texts --------------------------------------------------------------------------------------------------
+# --- pairs of texts, and texts on standard input ---------------------------------------------------------------------
 
 
 def test_a_classifier_of_pairs(here, capsys, monkeypatch):
@@ -230,9 +224,6 @@ def test_a_classifier_of_pairs(here, capsys, monkeypatch):
     (here / "test.tsv").write_text("y\tone text\nn\tanother text\n")
     message = fails(capsys, "train", "classify", "--data", "pairs.tsv", "--test", "test.tsv", *SIZES)
     assert "the texts to learn from are pairs, with three columns, but some of the others are not" in message
-
-
-# --- texts on standard input -----------------------------------------------------------------------------------------
 
 
 def test_a_text_that_cannot_be_used_does_not_end_the_others(here, capsys, monkeypatch):

@@ -219,15 +219,11 @@ def test_options_that_do_not_fit(here, kind, options, message):
             train_gpt(options.pop("pretrained"), **options)
 
 
-def test_a_run_is_no_folder_to_start_from(here):
-    train_gpt("gpt")
-    with pytest.raises(FileNotFoundError, match=r"run is not the folder of a model: it has no config\.json"):
-        train_gpt("run", out="new")
-
-
-def test_a_small_context_is_the_default_block_size(here):
+def test_a_small_context_is_the_default_block_size_and_a_run_no_folder_to_start_from(here):
     train_gpt("gpt", block_size=None)
     assert TextGenerator.load("run").context == 16
+    with pytest.raises(FileNotFoundError, match=r"run is not the folder of a model: it has no config\.json"):
+        train_gpt("run", out="new")
 
 
 # --- from the command line -------------------------------------------------------------------------------------------

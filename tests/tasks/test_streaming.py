@@ -29,14 +29,11 @@ def decode_words(ids):
     return "".join(f" {i}" for i in ids)[1:]
 
 
-def test_a_character_waits_for_all_its_bytes():
+def test_a_character_waits_for_all_its_bytes_and_a_word_keeps_its_blank():
     assert list(text_pieces(decode_bytes, [0], [1, 2, 3, 4, 5, 6])) == ["ö", "lf", " B", "🙂"]
     assert list(text_pieces(decode_bytes, [0, 1], [2, 3])) == ["lf"]  # the first half was in the prompt
     assert list(text_pieces(decode_bytes, [0], [3, 1])) == ["lf", "\ufffd"]  # half a character at the end
     assert list(text_pieces(decode_bytes, [0], [7, 3, 7])) == ["lf"]  # tokens without a text
-
-
-def test_a_word_keeps_its_blank():
     assert list(text_pieces(decode_words, [5, 6], [7, 8])) == [" 7", " 8"]
     assert list(text_pieces(decode_words, [5], [])) == []
 
@@ -100,12 +97,6 @@ def test_generate_goes_on_with_a_pretrained_model(folder, capsys):
     assert call(capsys, "generate", *options, "one two") == (0, written + "\n", "")
     assert done(capsys, "generate", *options, "one two", "three").startswith(f"{written}\n{'-' * 20}\nthree")
     assert call(capsys, "generate", *options, "one two", "--seed", 3) == (0, written + "\n", "")
-
-
-def test_a_prompt_beyond_the_context(folder, capsys):
-    code, out, err = call(capsys, "generate", "--pretrained", folder, "--max-new-tokens", 2, "x" * 20)
-    assert code == 0 and out.startswith("x" * 20)
-    assert err == "the prompt has 20 tokens, but the model sees at most 16: the first 4 are ignored\n"
 
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json"])

@@ -202,7 +202,9 @@ def test_a_pretrained_one(pretrained, monkeypatch):
     assert [answers.answer("thank you") for _ in expected] == expected
 
 
-def test_the_command_with_a_pretrained_one(pretrained, capsys):
+def test_the_commands_with_a_pretrained_one(pretrained, tmp_path, capsys, drawn):
+    done(capsys, "plot", "architecture", "--pretrained", pretrained, "-o", tmp_path / "x.png")
+    assert isinstance(drawn[0][1][0], T5) and (tmp_path / "x.png").stat().st_size > 1000
     code, out, err = call(capsys, "t5", "--pretrained", pretrained, "thank you", "me " * 20)
     assert code == 0 and len(out.splitlines()) == 2
     assert err == "the text has 21 tokens, but those that config.json names are at most 9\n"
@@ -210,12 +212,6 @@ def test_the_command_with_a_pretrained_one(pretrained, capsys):
     assert "--model: not allowed with argument --pretrained" in message
     (pretrained / "tokenizer.json").unlink()
     assert "tokenizer.json" in fails(capsys, "t5", "--pretrained", pretrained, "me")
-
-
-@pytest.mark.long
-def test_the_architecture_of_a_pretrained_one(pretrained, tmp_path, capsys, drawn):
-    done(capsys, "plot", "architecture", "--pretrained", pretrained, "-o", tmp_path / "x.png")
-    assert isinstance(drawn[0][1][0], T5) and (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_the_command_with_a_folder_that_lacks_a_bias(pretrained, capsys):
@@ -243,7 +239,7 @@ def test_commands_that_show_no_t5_say_so(pretrained, capsys, command, message):
     assert f"holds a T5{message}" in fails(capsys, *command.split(), pretrained)
 
 
-# --- the commands ----------------------------------------------------------------------------------------------------
+# --- the commands and the picture ------------------------------------------------------------------------------------
 
 
 def test_the_command(begun, capsys, monkeypatch):
@@ -270,9 +266,6 @@ def test_the_command(begun, capsys, monkeypatch):
         assert message in fails(capsys, "t5", *arguments)
     done(capsys, "plot", "bias", "-o", "bias.png")
     assert (begun.parent / "bias.png").stat().st_size > 1000
-
-
-# --- its picture -----------------------------------------------------------------------------------------------------
 
 
 def test_the_bias_over_distance():

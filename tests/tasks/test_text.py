@@ -39,7 +39,7 @@ def learned(tmp_path_factory):
     return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
 
 
-# --- reading and splitting -------------------------------------------------------------------------------------------
+# --- reading, splitting and batches ----------------------------------------------------------------------------------
 
 
 def test_reads_text(here):
@@ -63,9 +63,6 @@ def test_the_first_nine_tenths_are_to_learn_from():
             split_text("abc", share)
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length, block_size, batch_size", [(50, 7, 3), (50, 7, 7), (43, 7, 3), (5, 7, 3), (2, 7, 1)])
 def test_validation_asks_for_every_token_once_in_order(length, block_size, batch_size):
     batches = validation_batches(np.arange(length, dtype=np.uint8), block_size, batch_size)
@@ -77,7 +74,7 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     assert all(len(batch.ids) <= batch_size for batch in batches)
 
 
-# --- weight decay ----------------------------------------------------------------------------------------------------
+# --- options and training --------------------------------------------------------------------------------------------
 
 
 def test_norms_and_biases_are_not_decayed(here):
@@ -92,9 +89,6 @@ def test_norms_and_biases_are_not_decayed(here):
     for name, p in model.named_parameters():
         np.testing.assert_allclose(p.data, before[name] * (0.95 if p.data.ndim > 1 else 1), rtol=1e-6, err_msg=name)
     assert {p.data.ndim for p in model.parameters()} == {1, 2}
-
-
-# --- options ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_defaults_are_nanogpts_but_for_the_optimizer():
@@ -123,9 +117,6 @@ def test_the_learning_rate_rises_and_falls(here):
     assert train(here / "c", steps=1, warmup=100).trainer.step == 1
 
 
-# --- training --------------------------------------------------------------------------------------------------------
-
-
 def test_byte_pairs(here):
     run = train(here / "run", tokens="bpe", vocab_size=280, steps=2)
     assert len(run.tokenizers["tokenizer"]) == run.setup.model.config.vocab_size == 280
@@ -137,13 +128,18 @@ def test_byte_pairs(here):
 # --- the generator ---------------------------------------------------------------------------------------------------
 
 
-def test_special_tokens_are_never_drawn(learned):
-    text = TextGenerator.of(learned[1]).generate("one", 60, temperature=1e6, rng=0)
-    assert len(text) == 63  # all tokens are about equally likely, and a special one has no character
-
-
-def test_stop(learned):
+def test_special_tokens_are_never_drawn_and_no_text(learned, monkeypatch):
     generator = TextGenerator.of(learned[1])
+    drawn = generator.generate("one", 60, temperature=1e6, rng=0)
+    assert len(drawn) == 63  # all tokens are about equally likely, and a special one has no character
+    written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
+    steps = (written[:, :end] for end in range(3, written.shape[1] + 1))
+    monkeypatch.setattr(text, "generate_steps", lambda *args, **options: steps)
+    assert generator.generate("one") == "one two"
+
+
+def test_stop(learned, monkeypatch):
+    generator, forwards = TextGenerator.of(learned[1]), []
     whole = generator.generate("one two", 60, temperature=0)
     assert whole.startswith("one two three four\n") and len(whole) == 67
     assert generator.generate("one two", 60, temperature=0, stop="\n") == "one two three four"  # one token
@@ -152,27 +148,10 @@ def test_stop(learned):
     assert generator.generate("one two", 5, temperature=0, stop="xyz") == whole[:12]
     with pytest.raises(ValueError, match="stop is empty"):
         generator.generate("one", stop="")
-
-
-def test_a_stop_of_one_token_saves_the_rest(learned, monkeypatch):
-    generator, forwards = TextGenerator.of(learned[1]), []
-    forward = type(generator.model).forward
-
-    def counting(*args, **options):
-        forwards.append(1)
-        return forward(*args, **options)
-
-    monkeypatch.setattr(type(generator.model), "forward", counting)
+    forward = generator.model.forward
+    monkeypatch.setattr(generator.model, "forward", lambda *a, **o: forwards.append(1) or forward(*a, **o))
     generator.generate("one two", 60, temperature=0, stop="\n")
-    assert len(forwards) == len(" three four\n")
-
-
-def test_special_tokens_are_no_text(learned, monkeypatch):
-    generator = TextGenerator.of(learned[1])
-    written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
-    steps = (written[:, :end] for end in range(3, written.shape[1] + 1))
-    monkeypatch.setattr(text, "generate_steps", lambda *args, **options: steps)
-    assert generator.generate("one") == "one two"
+    assert len(forwards) == len(" three four\n")  # the rest is saved
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------

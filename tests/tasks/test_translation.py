@@ -100,12 +100,6 @@ def test_exact_match_is_a_share_to_the_letter(learned):
         exact_match([])
 
 
-def test_upper_and_lower_case_sources_are_one(learned):
-    translator = Translator.of(learned[1])
-    assert np.array_equal(translator.encode("ANA Sings TODAY."), translator.encode("ana sings today."))
-    assert translator.translate("ANA Sings TODAY.") == "Ana canta hoje."
-
-
 def test_unknown_words_are_never_written(learned):
     folder, _ = learned
     translator = Translator.load(folder)
@@ -135,8 +129,11 @@ def test_byte_pairs(file, tmp_path):
         TranslationOptions(embeddings="vectors.txt", **sizes)
 
 
-def test_a_sentence_may_not_be_empty_or_too_long(learned):
+def test_which_sentences_are_read(learned):
+    """Upper and lower case are one; none may be empty or too long."""
     translator = Translator.of(learned[1])
+    assert np.array_equal(translator.encode("ANA Sings TODAY."), translator.encode("ana sings today."))
+    assert translator.translate("ANA Sings TODAY.") == "Ana canta hoje."
     for sentence in ("", "  \t "):
         with pytest.raises(ValueError, match="sentence is empty"):
             translator.translate(sentence)

@@ -65,25 +65,20 @@ def test_a_resumed_trainer_keeps_the_best_weights_of_its_checkpoint_unless_told_
         assert_same(model.state_dict(), (best if expected else trainer.model).state_dict())
 
 
-def test_of_equal_losses_the_first_counts(random_model):
+def test_of_equal_losses_the_first_counts_and_before_them_there_is_nothing_to_put(random_model):
     model = random_model()
     best, first = Best(model), model.state_dict()
+    assert_same(best.put(), first)
+    assert_same(model.state_dict(), first)
+    best.measure(lambda: pytest.fail("there are no best weights to measure"))
+    assert best.header() == {} and best.loss == float("inf") and best.step is None
+    assert best.tensors(0).keys() == {f"model.{name}" for name in first}
     for step, loss in ((1, 0.5), (2, 0.5), (3, 0.75)):
         best.offer(step, loss)
         model.output.b = np.full(13, float(step))
     assert (best.step, best.loss, best.latest) == (1, 0.5, 0.75)
     assert_same(best.put(), {**first, "output.b": np.full(13, 3.0)})
     assert_same(model.state_dict(), first)
-
-
-def test_before_the_first_validation_there_is_nothing_to_put(random_model):
-    model = random_model()
-    best, before = Best(model), model.state_dict()
-    assert_same(best.put(), before)
-    assert_same(model.state_dict(), before)
-    best.measure(lambda: pytest.fail("there are no best weights to measure"))
-    assert best.header() == {} and best.loss == float("inf") and best.step is None
-    assert best.tensors(0).keys() == {f"model.{name}" for name in before}
 
 
 def test_the_best_is_the_best_on_the_sample():

@@ -165,18 +165,17 @@ def test_one_that_ends_stops_the_others_and_says_it_once(here, text, message):
 
 
 @needs_mpi
-def test_what_is_wrong_everywhere_is_said_once(here):
-    code, out, err = train(2, "--pairs", "nofile", "--out", "run")
-    assert code == 2 and err.count("transformer-np: error: there is no file nofile") == 1, err
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pairs", "nofile"], "there is no file nofile"),
+        pytest.param([*TINY, "--workers", "2"], "--workers and mpiexec exclude each other", marks=pytest.mark.long),
+    ],
+)
+def test_what_is_wrong_everywhere_is_said_once(here, options, message):
+    code, out, err = train(2, *options, "--out", "run")
+    assert code == 2 and err.count(f"transformer-np: error: {message}") == 1, err
     assert "Traceback" not in err and "steps" not in out and not Path("run").exists()
-
-
-@pytest.mark.long
-@needs_mpi
-def test_workers_of_both_kinds_exclude_each_other(here):
-    code, _, err = train(2, *TINY, "--workers", "2", "--out", "run")
-    assert code == 2 and err.count("error: --workers and mpiexec exclude each other") == 1, err
-    assert not Path("run").exists()
 
 
 @needs_mpi

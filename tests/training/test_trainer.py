@@ -179,7 +179,7 @@ def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, 
     assert json.dumps(trainer.state.generators()[0].bit_generator.state) == state
 
 
-# --- validation ------------------------------------------------------------------------------------------------------
+# --- validation, a training that diverges, and Ctrl-C ----------------------------------------------------------------
 
 
 def test_validation_leaves_the_training_as_it_would_be_without():
@@ -190,9 +190,6 @@ def test_validation_leaves_the_training_as_it_would_be_without():
     assert_same(values(with_it), values(without))
     assert with_it.model.training and with_it.model.encoder[0].training
     assert with_it.model._seals and with_it.model.encoder[0]._seals  # it looks for changed arrays as before
-
-
-# --- a training that diverges ----------------------------------------------------------------------------------------
 
 
 class ExplodingGradient(TeacherForcing):
@@ -224,9 +221,6 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path, validation, me
     assert path.read_bytes() == before
 
 
-# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
-
-
 def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     class Interrupted(Trainer):
         def save(self):
@@ -253,11 +247,6 @@ def test_validation_data_may_be_read_once():
         trainer.validate([])
 
 
-def test_the_folder_of_the_checkpoint_is_made(tmp_path):
-    fit(make_trainer(tmp_path / "new" / "run" / "c.safetensors"), 2)
-    assert (tmp_path / "new" / "run" / "c.safetensors").exists()
-
-
 class Unshaped(Module):
     """A model of one's own, without a configuration."""
 
@@ -276,10 +265,12 @@ class OfUnshaped(TeacherForcing):
         Objective.__init__(self, model, PAD)
 
 
-def test_a_model_of_ones_own_is_saved_and_resumed(tmp_path):
+def test_a_model_of_ones_own_is_saved_in_a_new_folder_and_resumed(tmp_path):
+    path = tmp_path / "new" / "run" / "own.safetensors"
+
     def of_own():
         model = Unshaped()
-        return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=tmp_path / "own.safetensors")
+        return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=path)
 
     whole, first, second = of_own(), of_own(), of_own()
     fit(whole, 4)
@@ -288,7 +279,7 @@ def test_a_model_of_ones_own_is_saved_and_resumed(tmp_path):
     fit(second, 4)
     assert_same(values(whole), values(second))
     with pytest.raises(ValueError, match="belongs to another model: a Unshaped, not a Transformer"):
-        make_trainer(tmp_path / "own.safetensors").resume()
+        make_trainer(path).resume()
     fit(make_trainer(tmp_path / "other.safetensors"), 1)
     other = of_own()
     other.checkpoint = tmp_path / "other.safetensors"

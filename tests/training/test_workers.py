@@ -312,7 +312,7 @@ def test_fit_goes_on_where_it_ended_and_processes_do_not_pile_up_nor_grow(alone)
     assert np.abs(np.subtract(trainer.history.losses, alone(translation)["losses"])).max() < 1e-10
 
 
-# --- dropout by rows -------------------------------------------------------------------------------------------------
+# --- dropout by rows, and what cannot be -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [np.random.MT19937, np.random.SFC64, np.random.Philox])  # Philox skips in fours
@@ -323,9 +323,6 @@ def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
             module.rng = np.random.Generator(kind(0))
     with pytest.raises(ValueError, match=f"must draw from a PCG64, which can skip, not {kind.__name__}"):
         Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
-
-
-# --- what cannot be --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -446,39 +443,11 @@ def test_a_team_stands_for_itself(alone):
         train(workers=Workers(6), steps=1)
 
 
-def test_before_the_first_fit_this_process_is_alone():
+def test_before_the_first_fit_and_without_a_step_to_do_this_process_is_alone():
     for workers in (1, 2, "auto"):
         objective, optimizer, _ = translation()
         assert Trainer(objective.model, optimizer, objective, workers=workers).leads
-
-
-def test_without_a_step_to_do_nothing_is_shared():
-    trainer = train(workers=2, steps=0, validation=None)
-    assert trainer.team.size == 1
-
-
-@pytest.mark.long
-def test_the_threads_of_the_matrix_library_are_divided(tmp_path):
-    """Found out in a process of its own, whose matrix library has four."""
-    script(
-        """
-        objective, _, batches = translation()
-
-        class Watched(SGD):
-            def step(self, part=None):
-                Path(f"{is_worker()}").write_text(f"{threads.blas_threads()}")
-                super().step(part)
-
-        os.chdir(sys.argv[1])
-        optimizer = Watched(objective.model.parameters(), 0.1)
-        with threads.limit_blas_threads(4):
-            Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
-            Path("after").write_text(f"{threads.blas_threads()}")
-        """,
-        tmp_path,
-        OPENBLAS_NUM_THREADS="4",
-    )
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"False": "2", "True": "2", "after": "4"}
+    assert train(workers=2, steps=0, validation=None).team.size == 1
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -591,7 +560,7 @@ def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["a step", pytest.param("a message", marks=pytest.mark.long)])
-def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
+def test_a_worker_that_is_killed_or_ends_without_a_word(tmp_path, where, monkeypatch):
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -608,9 +577,6 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of ") as e:
         train(workers=3, batches=batches)
     assert where == "a message" or "worker 2" in str(e.value)
-
-
-def test_a_worker_that_ends_without_a_word():
     with pytest.raises(ChildProcessError, match=r"worker 1 died \(exit code 7\)"):
         train(workers=2, batches=disturbed(5, lambda: os._exit(7)))
 
@@ -750,17 +716,25 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
 
 @pytest.mark.long
 def test_a_process_whose_matrix_library_has_threads():
-    """And nothing that it printed before is printed again: a file is written when the buffer is full or the process
-    ends, and a copy has a copy of the buffer."""
+    """They are divided. And nothing that it printed before is printed again: a file is written when the buffer is full
+    or the process ends, and a copy has a copy of the buffer."""
     out = script(
         """
+        class Watched(SGD):
+            def step(self, part=None):
+                os.write(1, b"%d" % threads.blas_threads())
+                super().step(part)
+
         sys.stdout.write("before\\n")
         a = np.ones((700, 700), np.float32)
-        for _ in range(4):
-            a @ a
-            trainer = train(workers=3, steps=3)
-            sys.stdout.write(f"{trainer.step} {len(trainer.history.losses)}\\n")
+        with threads.limit_blas_threads(4):
+            for _ in range(4):
+                a @ a
+                objective, _, batches = translation()
+                optimizer = Watched(objective.model.parameters(), 0.1)
+                trainer = Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 3, progress=False)
+                sys.stdout.write(f"{threads.blas_threads()}\\n")
         """,
         OPENBLAS_NUM_THREADS="4",
     )
-    assert out == "before\n" + "3 3\n" * 4
+    assert out == "before\n" + ("2" * 2 * 3 + "4\n") * 4  # each step of two processes, and each time after them

@@ -52,18 +52,14 @@ def settings(exercise, case):
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_a_label_names_every_setting(name):
+def test_a_label_names_every_setting_and_can_be_listed(name):
+    """ "with A, with B and with C": no commas outside brackets and numbers, and no label twice."""
     plain, *others = cases_of(name)
     usual = settings(EXERCISES[name], plain)
     for case in others:
         for argument, value in settings(EXERCISES[name], case).items():
             if argument not in SIZES and value != usual.get(argument, usual):
                 assert re.search(rf"\b{argument}\b|{WORDS.get(argument, argument)}", case.label), (case.label, argument)
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_labels_can_be_listed(name):
-    """ "with A, with B and with C": no commas outside brackets and numbers, and no label twice."""
     labels = [case.label for case in cases_of(name)]
     assert len(set(labels)) == len(labels)
     assert [label for label in labels if re.search(r",(?!\d)", re.sub(r"\(.*?\)", "", label))] == []

@@ -25,11 +25,8 @@ def test_a_fragment_runs_on_every_case(name):
             assert isinstance(eval(code, {"np": np}, given), np.ndarray)
 
 
-def test_the_paper_on_dropout_keeps_with_p():
+def test_what_the_papers_say_otherwise():
     assert "section 4, where p is the probability of keeping" in all_exercises()["dropout"].hints[2]
-
-
-def test_a_finished_hypothesis_stays_in_the_beam():
     assert "beside n finished ones" in all_exercises()["beam_search"].hints[1]
 
 
