@@ -264,11 +264,11 @@ def test_a_description_with_a_damaged_value(learned, tmp_path):
 
 
 def test_deeply_nested_toml(tmp_path):
-    from transformer_np.homework.course import CourseError, read_course
+    from transformer_np.homework.course import CourseError, course_at
 
     (tmp_path / "course.toml").write_text("points = " + DEEP, encoding="utf-8")
     with pytest.raises(CourseError, match=r"course\.toml is not TOML"):
-        read_course(tmp_path / "course.toml")
+        course_at(tmp_path / "course.toml")
 
 
 @posix

@@ -14,7 +14,7 @@ from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.commands.homework_check import _stamps
 from transformer_np.homework import all_exercises, check_all, load
-from transformer_np.homework.remarks import of_library
+from transformer_np.homework.remarks import of_library, statements
 from transformer_np.homework.stubs import stub_file
 from transformer_np.homework.submission import Checks
 
@@ -206,8 +206,17 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
     ],
 )  # fmt: skip
 def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
-    remarks = of_library({"homework.py": text.encode()})
+    remarks = of_library({"homework.py": statements(text)})
     assert len(remarks) == bool(called) and called in "".join(remarks)
+
+
+def test_a_file_whose_import_calls_the_library_is_remarked_before_grade_refuses_it(capsys, written):
+    defined = "import numpy as np\nfrom transformer_np import functional as F\n\n\ndef own(x):\n    return F.relu(x)\n"
+    written("from helpers import own\n" + RIGHT)
+    for end, told in ("", False), ("TABLE = own(np.eye(2))\n", True):
+        written(defined + end, "helpers.py")
+        out = " ".join(call(capsys, "check", "homework.py", "softmax")[1].split())
+        assert ("! importing helpers.py needs `F.relu` (helpers.py, line 6)" in out) == told
 
 
 def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):

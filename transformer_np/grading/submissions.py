@@ -75,13 +75,13 @@ def read_entry(path, assignment=""):
 
 
 def _handed_in(file):
-    """(the time that nbgrader has written, a remark if it is no time)."""
+    """(the time that nbgrader has written, "2026-06-12 11:58:00.000000 UTC", a remark if it is no time)."""
     try:
         text = content_of(file)[:100].decode("utf-8", "replace")
     except (OSError, ValueError):
         return None, ""
     try:
-        time = _parsed(text)
+        time = datetime.fromisoformat(re.sub(" UTC$", "+00:00", text.strip()))
         possible(time)
         return time, ""
     except (ValueError, OverflowError, OSError):
@@ -100,13 +100,6 @@ def with_metadata(entry, folder):
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
         remark = f"{METADATA} holds no possible time: the time of the files was taken"
         return replace(entry, remarks=(*entry.remarks, remark))
-
-
-def _parsed(text):
-    """The time in nbgrader's words, "2026-06-12 11:58:00.000000 UTC", or in another common form."""
-    words = text.strip().removesuffix(" UTC")
-    time = datetime.fromisoformat(words)
-    return time if words == text.strip() else datetime.fromisoformat(f"{words}+00:00")
 
 
 def students_of(entries):

@@ -1,21 +1,14 @@
 """The definitions in a syntax tree: the names that statements bind, change and read, and what is a stub."""
 
 import ast
-import io
 import re
 import symtable
-import tokenize
 import warnings
 
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 KEPT = "#| "  # begins the lines of a text that is not Python in the page's homework.py: the others can be imported
 NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `parsed` raises of a text that is none
 _UNREAD = re.compile(r"^(?:(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*=[^=]).*(?:\n(?![^\s)]).*)*", re.MULTILINE)
-
-
-def decoded(content):
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
 
 def parsed(text):

@@ -73,11 +73,12 @@ def far_apart(rng, q, k, signs=(-1, 1)):
     return {"q": across * (100 + rng.random(q.shape)), "k": ranks[:, None] * (100 + rng.random(k.shape))}
 
 
-def of_forward(forward, cases, without=(), **usual):
+def of_forward(forward, cases, without=(), letters=NOTHING, **usual):
     """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
     what else it takes has the name of an argument or a result of the forward.
 
     without: parts of the labels of cases that have no gradient, or the same as another case
+    letters: {argument of the backward: the letter of the size that it is}
     usual: options of the forward where a case has no others
     """
     parameters = signature(getattr(F, f"{forward.__name__}_backward")).parameters
@@ -92,6 +93,7 @@ def of_forward(forward, cases, without=(), **usual):
             results = results if isinstance(results, tuple) else (results,)
             known = dict(zip(results_of(forward), results, strict=True))
             known |= signature(forward).bind(*case.arguments, **case.options).arguments
+            known |= {name: case.sizes[letter] for name, letter in letters.items()}
             gradient = rng.normal(size=np.shape(results[0]))
             arguments = tuple(known.get(name, gradient) for name in needed)
             options = {name: value for name, value in case.options.items() if name in parameters.keys() - needed}

@@ -91,13 +91,6 @@ def relative_position_bias(table, buckets):
     return bias
 
 
-def bias_backward_cases(rng):
-    for forward in bias_cases(rng):
-        (_, buckets), sizes = forward.arguments, forward.sizes
-        dbias = rng.normal(size=(sizes["H"], *buckets.shape))
-        yield replace(forward, arguments=(dbias, buckets, sizes["R"]))
-
-
 def relative_position_bias_backward(dbias, buckets, num_buckets):
     H, T, S = dbias.shape
     by_pair = np.moveaxis(dbias, 0, -1)
@@ -235,7 +228,8 @@ EXERCISES = [
     SHEET.exercise(F.relative_position_buckets, relative_position_buckets, buckets_cases),
     SHEET.exercise(F.relative_position_bias, relative_position_bias, bias_cases),
     SHEET.exercise(
-        F.relative_position_bias_backward, relative_position_bias_backward, bias_backward_cases, {"dtable": "R H"},
+        F.relative_position_bias_backward, relative_position_bias_backward,
+        of_forward(F.relative_position_bias, bias_cases, letters={"num_buckets": "R"}), {"dtable": "R H"},
     ),
     SHEET.exercise(F.relative_shift, relative_shift, shift_cases, view=without_future),
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
