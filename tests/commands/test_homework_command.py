@@ -1,5 +1,6 @@
 """`transformer-np homework` as it is typed, and the loading of what a student hands in."""
 
+import ast
 import functools
 import json
 import re
@@ -14,7 +15,7 @@ from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.commands.homework_check import _stamps
 from transformer_np.homework import all_exercises, check_all, load
-from transformer_np.homework.remarks import of_library, statements
+from transformer_np.homework.remarks import of_library
 from transformer_np.homework.stubs import stub_file
 from transformer_np.homework.submission import Checks
 
@@ -206,7 +207,7 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
     ],
 )  # fmt: skip
 def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
-    remarks = of_library({"homework.py": statements(text)})
+    remarks = of_library({"homework.py": ast.parse(text)})
     assert len(remarks) == bool(called) and called in "".join(remarks)
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..support.intercept import is_of_package
-from .definitions import DEFINES, NO_PYTHON, by_name, modules_of, reached, read_by
+from .definitions import DEFINES, by_name, modules_of, reached, read_by
 from .judging.judge import Verdict
 from .path import all_exercises
 from .standins import is_stood_for
@@ -97,23 +97,15 @@ def failed(file, crash):
     return f"{file} {how(file, crash.kind)} ({said})"
 
 
-def statements(code):
-    """The statements of some code, none if it is no Python."""
-    try:
-        return ast.parse(code).body
-    except NO_PYTHON:
-        return []
-
-
 def not_there(read, path):
     """The remarks on imports that work here, but not where answers are graded: with Python, NumPy and the hand-in.
 
-    read: {file: its statements}; path: of the hand-in, a file or a folder
+    read: {file: its syntax tree}; path: of the hand-in, a file or a folder
     """
     remarks = []
-    for file, body in read.items():
+    for file, tree in read.items():
         folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
-        for package in _imported(body):
+        for package in _imported(tree):
             if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
                 remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
             elif package not in sys.stdlib_module_names and package not in _THERE and not is_stood_for(package):
@@ -123,14 +115,10 @@ def not_there(read, path):
     return remarks
 
 
-def _nodes(body):
-    return [node for statement in body for node in ast.walk(statement)]
-
-
-def _imported(body):
-    """The packages that some statements import, but for those that they can do without."""
-    nodes = _nodes(body)
-    tried = {id(inside) for inside in _nodes(node for node in nodes if isinstance(node, ast.Try))}
+def _imported(tree):
+    """The packages that some code imports, but for those that it can do without."""
+    nodes = list(ast.walk(tree))
+    tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
     names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
     return dict.fromkeys(name.partition(".")[0] for name in names)
 
@@ -151,13 +139,13 @@ def of_library(read, imported=()):
     read: as for `not_there`; imported: the files among it that others import, which need what their import calls
     """
     remarks = []
-    for file, body in read.items():
-        if not _of_package(_nodes(body)):
+    for file, tree in read.items():
+        if not _of_package(ast.walk(tree)):
             continue  # what an answer reads takes long to find
-        nodes = by_name(body)
+        nodes = by_name(tree.body)
         begun = {name: nodes[name] for name in all_exercises() if name in nodes}
         if file in imported:
-            begun = {f"importing {file}": [node for node in body if not isinstance(node, DEFINES)]}
+            begun = {f"importing {file}": [node for node in tree.body if not isinstance(node, DEFINES)]}
         for name, begin in begun.items():
             names = reached(nodes, {name for node in begin for name in _read_by(node)}, _read_by)
             needed = [*begin, *(node for one in names for node in nodes[one])]
@@ -175,8 +163,9 @@ def _read_by(node):
 def _calls_of_package(body):
     """The calls in some statements of what they import from this package."""
     definitions = [node for node in body if isinstance(node, DEFINES)]
-    imported = _of_package(body) - {node.name for node in definitions} | _of_package(_nodes(definitions))
-    for node in _nodes(body):
+    inside = [node for one in definitions for node in ast.walk(one)]
+    imported = _of_package(body) - {node.name for node in definitions} | _of_package(inside)
+    for node in (node for one in body for node in ast.walk(one)):
         root = node.func if isinstance(node, ast.Call) else None
         while isinstance(root, ast.Attribute):
             root = root.value

@@ -1,6 +1,5 @@
 """What stands for a notebook's surroundings where nobody is looking: the shell, displays, sliders, pictures, bars."""
 
-import builtins
 import os
 import sys
 from contextlib import contextmanager
@@ -135,11 +134,6 @@ class Absent(_Whole):
 def unchecked(*args, **kwargs):
     """In place of `check` while a file is loaded."""
     return SimpleNamespace(passed=True, core=True, outcome="", message="", misconception=None, share=0.0, seed=None)
-
-
-def give_exit():
-    """Let `exit` and `quit` end a program where Python has not made them."""
-    builtins.exit = builtins.quit = leave
 
 
 class _Package(ModuleType):

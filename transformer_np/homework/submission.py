@@ -16,6 +16,7 @@ import numpy as np
 from ..support.intercept import methods
 from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
+from .definitions import tree_of
 from .exercise import public_home
 from .guard import guarded, is_students, no_input, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
@@ -27,7 +28,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, not_started, not_there, of_library, place, remarks_on, statements
+from .remarks import best, how, missing, not_started, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -117,12 +118,12 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    read = {file: statements(code) for file, code in source_of(files.files, known).items()}
-    remarks = (*files.remarks, *not_there(read, path))
+    codes = source_of(files.files, known)
     others = [module.__file__ for module in helpers.values() if module not in modules]
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
-    read |= {name: statements(Path(file).read_bytes()) for name, file in beside.items()}
-    remarks += tuple(of_library(read, beside))
+    codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
+    read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
+    remarks = (*files.remarks, *not_there(read, path), *of_library(read, beside))
     return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 

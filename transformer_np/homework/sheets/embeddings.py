@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
-from .draws import Calls, of_forward
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -161,15 +161,13 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 
 EXERCISES = [
-    SHEET.exercise(F.embedding, embedding, embedding_cases),
-    SHEET.exercise(
-        F.embedding_backward, embedding_backward,
-        of_forward(F.embedding, embedding_cases, letters={"num_embeddings": "V"}), {"dtable": "V D"},
+    *SHEET.both(
+        F.embedding, embedding, embedding_backward, embedding_cases, {"dtable": "V D"},
+        letters={"num_embeddings": "V"},
     ),
     SHEET.exercise(
         F.sinusoidal_encoding, sinusoidal_encoding, sinusoidal_encoding_cases, {"encoding": "length d_model"},
     ),
     SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
-    SHEET.exercise(F.rotary, rotary, rotary_cases),
-    SHEET.exercise(F.rotary_backward, rotary_backward, rotary_cases),
+    *SHEET.both(F.rotary, rotary, rotary_backward, rotary_cases),
 ]  # fmt: skip
