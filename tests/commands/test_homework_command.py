@@ -211,13 +211,16 @@ def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called)
     assert len(remarks) == bool(called) and called in "".join(remarks)
 
 
-def test_a_file_whose_import_calls_the_library_is_remarked_before_grade_refuses_it(capsys, written):
-    defined = "import numpy as np\nfrom transformer_np import functional as F\n\n\ndef own(x):\n    return F.relu(x)\n"
-    written("from helpers import own\n" + RIGHT)
-    for end, told in ("", False), ("TABLE = own(np.eye(2))\n", True):
-        written(defined + end, "helpers.py")
-        out = " ".join(call(capsys, "check", "homework.py", "softmax")[1].split())
-        assert ("! importing helpers.py needs `F.relu` (helpers.py, line 6)" in out) == told
+def test_a_call_of_the_library_in_another_file_is_remarked_before_grade_refuses_it(capsys, written):
+    """Where an answer calls what that file defines, and where the import of the file does."""
+    helper = "import numpy as np\nfrom transformer_np.functional import relu\n\n\ndef own(x):\n    return relu(x)\n"
+    answer, table = "\n\ndef relu(x):\n    return mine(x)\n", "TABLE = own(np.eye(2))\n"
+    written(helper + "\n\ndef size(x):\n    return np.size(x)\n", "unused.py")
+    for end, more, told in ("", "", []), ("", answer, ["relu"]), (table, "", ["importing helpers.py"]):
+        written(helper + end, "helpers.py")
+        written(f"from helpers import own as mine\nfrom unused import size as own\n{RIGHT}{more}")
+        found = re.findall(r"! (.*) needs `relu` \(helpers.py, line 6\)", call(capsys, "check", "homework.py")[1])
+        assert found == told
 
 
 def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):

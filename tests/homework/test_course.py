@@ -129,6 +129,8 @@ def test_a_course_file_goes_along(call, tmp_path):
     assert out.startswith("Sheet 2\nDeadline: Friday, 12:00\n")
     assert "not started (3 points)" in out and "not started (1 point, extended)" in out
     assert call("start", "more", "--course", "missing.toml")[0] == 2
+    (tmp_path / "wrong.toml").write_text("title = 'A'\nfolder = 3\n", encoding="utf-8")
+    assert "wrong.toml, line 2: folder must be a text" in call("start", "more", "--course", "wrong.toml")[2]
     assert "--only" in call("start", "more", "--course", "sheet2.toml", "--only", "02")[2]
 
 

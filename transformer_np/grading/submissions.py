@@ -24,11 +24,13 @@ METADATA = "submission_metadata.json"  # Gradescope writes it beside the folder 
 class Entry:
     """A file or folder among the submissions, as it is now.
 
-    files: {relative name: bytes}; changed: {relative name: seconds since 1970}, with "" for the entry itself
-    remarks: on what could not be read; said: the time of hand-in if something other than a file says it, by: what
+    entry: its name; files: {relative name: bytes}
+    changed: {relative name: seconds since 1970} by the file system, with "" for the entry itself
+    remarks: on what could not be read
+    said: the time of hand-in if something other than a file says it, with the zone that it says; by: what
     """
 
-    name: str
+    entry: str
     is_folder: bool
     files: dict = field(default_factory=dict)
     changed: dict = field(default_factory=dict)

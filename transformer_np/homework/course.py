@@ -161,9 +161,7 @@ def folder_in(path):
     table = _table(text_of(path), path)
     for key in ("released_from", "folder"):
         folder = table.get(key)
-        if folder is not None and not isinstance(folder, str):
-            raise CourseError(f"{path}: {key} must be a text, got {folder!r}")
-        if folder is not None and (key == "folder" or (Path(path).parent / folder).is_dir()):
+        if isinstance(folder, str) and (key == "folder" or (Path(path).parent / folder).is_dir()):
             return Path(path).parent / folder
     return None
 

@@ -4,11 +4,12 @@ import ast
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import PurePath
 
 import numpy as np
 
 from ..support.intercept import is_of_package
-from .definitions import DEFINES, by_name, modules_of, reached, read_by
+from .definitions import DEFINES, by_name, modules_of, read_by
 from .judging.judge import Verdict
 from .path import all_exercises
 from .standins import is_stood_for
@@ -138,34 +139,48 @@ def of_library(read, imported=()):
 
     read: as for `not_there`; imported: the files among it that others import, which need what their import calls
     """
-    remarks = []
+    if not any(_of_package(ast.walk(tree)) for tree in read.values()):
+        return []  # what an answer reads takes long to find
+    remarks, nodes = [], {file: by_name(tree.body) for file, tree in read.items()}
     for file, tree in read.items():
-        if not _of_package(ast.walk(tree)):
-            continue  # what an answer reads takes long to find
-        nodes = by_name(tree.body)
-        begun = {name: nodes[name] for name in all_exercises() if name in nodes}
+        begun = {name: nodes[file][name] for name in all_exercises() if name in nodes[file]}
         if file in imported:
             begun = {f"importing {file}": [node for node in tree.body if not isinstance(node, DEFINES)]}
         for name, begin in begun.items():
-            names = reached(nodes, {name for node in begin for name in _read_by(node)}, _read_by)
-            needed = [*begin, *(node for one in names for node in nodes[one])]
-            if (call := next(_calls_of_package(needed), None)) and not _gets_parts(name):
-                where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
+            needed = _needed(nodes, file, begin)
+            calls = [(of, call) for of, statements in needed.items() for call in _calls_of_package(statements)]
+            if calls and not _gets_parts(name):
+                at, call = calls[0]
+                where = place(at, None, None if at.endswith(".ipynb") else call.lineno)
                 what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
                 remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
     return remarks
 
 
-def _read_by(node):
-    return read_by(ast.unparse(node))
+def _needed(nodes, file, begin):
+    """{file: its statements} of some statements of a file and of what they need, also in files that they import from.
+
+    nodes: {file: {name: the statements that bind it}}
+    """
+    waiting, needed = [(file, node) for node in begin], {}
+    for here, node in waiting:  # which grows
+        if node in needed.setdefault(here, []):
+            continue
+        needed[here].append(node)
+        names = [(here, name) for name in read_by(ast.unparse(node))]
+        if isinstance(node, ast.ImportFrom):
+            stem = (node.module or "").rpartition(".")[2]
+            names = [(other, alias.name) for other in nodes if PurePath(other).stem == stem for alias in node.names]
+        waiting += [(other, one) for other, name in names for one in nodes[other].get(name, ())]
+    return needed
 
 
-def _calls_of_package(body):
+def _calls_of_package(statements):
     """The calls in some statements of what they import from this package."""
-    definitions = [node for node in body if isinstance(node, DEFINES)]
+    definitions = [node for node in statements if isinstance(node, DEFINES)]
     inside = [node for one in definitions for node in ast.walk(one)]
-    imported = _of_package(body) - {node.name for node in definitions} | _of_package(inside)
-    for node in (node for one in body for node in ast.walk(one)):
+    imported = _of_package(statements) - {node.name for node in definitions} | _of_package(inside)
+    for node in (node for one in statements for node in ast.walk(one)):
         root = node.func if isinstance(node, ast.Call) else None
         while isinstance(root, ast.Attribute):
             root = root.value
