@@ -215,12 +215,14 @@ def test_a_call_of_the_library_in_another_file_is_remarked_before_grade_refuses_
     """Where an answer calls what that file defines, and where the import of the file does."""
     helper = "import numpy as np\nfrom transformer_np.functional import relu\n\n\ndef own(x):\n    return relu(x)\n"
     answer, table = "\n\ndef relu(x):\n    return mine(x)\n", "TABLE = own(np.eye(2))\n"
+    checks = "from transformer_np.homework import check\ncheck('relu', own)\n"
     written(helper + "\n\ndef size(x):\n    return np.size(x)\n", "unused.py")
-    for end, more, told in ("", "", []), ("", answer, ["relu"]), (table, "", ["importing helpers.py"]):
+    importing = ["importing helpers.py"]
+    for end, more, told in (checks, "", []), ("", answer, ["relu"]), (table, "", importing):
         written(helper + end, "helpers.py")
         written(f"from helpers import own as mine\nfrom unused import size as own\n{RIGHT}{more}")
-        found = re.findall(r"! (.*) needs `relu` \(helpers.py, line 6\)", call(capsys, "check", "homework.py")[1])
-        assert found == told
+        found = re.findall(r"! (.* needs .*)\)", call(capsys, "check", "homework.py")[1])
+        assert found == [f"{what} needs `relu` (helpers.py, line 6" for what in told]
 
 
 def test_no_window_waits_for_somebody_who_closes_it(capsys, written, monkeypatch):
