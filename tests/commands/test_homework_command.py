@@ -1,5 +1,6 @@
 """`transformer-np homework` as it is typed, and the loading of what a student hands in."""
 
+import ast
 import functools
 import json
 import re
@@ -194,8 +195,22 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
     ],
 )  # fmt: skip
 def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
-    remarks = of_library({"homework.py": text.encode()})
+    remarks = of_library({"homework.py": ast.parse(text)})
     assert len(remarks) == bool(called) and called in "".join(remarks)
+
+
+def test_a_call_of_the_library_in_another_file_is_remarked_before_grade_refuses_it(capsys, written):
+    """Where an answer calls what that file defines, and where the import of the file does."""
+    helper = "import numpy as np\nfrom transformer_np.functional import relu\n\n\ndef own(x):\n    return relu(x)\n"
+    answer, table = "\n\ndef relu(x):\n    return mine(x)\n", "TABLE = own(np.eye(2))\n"
+    checks = "from transformer_np.homework import check\ncheck('relu', own)\n"
+    written(helper + "\n\ndef size(x):\n    return np.size(x)\n", "unused.py")
+    importing = ["importing helpers.py"]
+    for end, more, told in (checks, "", []), ("", answer, ["relu"]), (table, "", importing):
+        written(helper + end, "helpers.py")
+        written(f"from helpers import own as mine\nfrom unused import size as own\n{RIGHT}{more}")
+        found = re.findall(r"! (.* needs .*)\)", call(capsys, "check", "homework.py")[1])
+        assert found == [f"{what} needs `relu` (helpers.py, line 6" for what in told]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from test_grade import BACKWARD, DIAGONAL, SOFTMAX, grade, hand_in, rows_of
 from test_handins import notebook
 
-from transformer_np.grading.attempts import counted
+from transformer_np.grading.attempts import counting
 from transformer_np.grading.copies import Alike, side_by_side
 from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import as_json, gradescope, otter_csv, results_even_if_it_fails
@@ -25,7 +25,6 @@ from transformer_np.grading.people import Roster, RosterError, people, time_of
 from transformer_np.grading.records import Records
 from transformer_np.grading.report import cell, number, parts_of_mistake, percent, student_report
 from transformer_np.grading.submissions import find_submissions, read_entry, report_name
-from transformer_np.grading.verdicts import not_started
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.deadline import Deadline, local, shown
@@ -33,6 +32,7 @@ from transformer_np.homework.handin import without_outputs
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import exercises_in
+from transformer_np.homework.remarks import not_started
 
 TWO = 'exercises = ["softmax", "softmax_backward"]\n'
 DUE = datetime(2026, 6, 12, 12)
@@ -493,13 +493,13 @@ def test_an_answer_in_an_attempt_that_does_not_count_is_named(tmp_path):
     records = {number: record for number, (record, _) in enumerate(person.attempts)}
     grades = [Grade("ada", verdicts, handed_in=DUE, number=number) for number, verdicts in enumerate(of)]
     told = "answered only in attempts that do not count: softmax"
-    assert counted(person, grades, records, parse_course(TWO)).remarks == (told,)
-    assert counted(person, grades[:1], records, parse_course(TWO)).remarks == ()
+    assert counting(person, grades, records, parse_course(TWO)).remarks == (told,)
+    assert counting(person, grades[:1], records, parse_course(TWO)).remarks == ()
     core = 'extended = ["softmax_backward"]\nattempts = "best"\n[points]\nsoftmax_backward = 5'
-    assert counted(person, grades, records, parse_course(TWO + core)).number == 1
-    assert counted(person, grades, records, parse_course(f"{TWO}pass_mark = 50\n{core}")).number == 0  # it has passed
+    assert counting(person, grades, records, parse_course(TWO + core)).number == 1
+    assert counting(person, grades, records, parse_course(f"{TWO}pass_mark = 50\n{core}")).number == 0  # it has passed
     person.corrected = {"softmax": 0.5}  # as of an answer on paper
-    assert counted(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
+    assert counting(person, [], {}, parse_course(TWO)).remarks[1:] == ("softmax: points corrected by the teacher",)
 
 
 # --- what students read ----------------------------------------------------------------------------------------------

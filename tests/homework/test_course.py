@@ -12,7 +12,7 @@ from transformer_np.grading.formats import FORMATS
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.report import class_results, explained, overview, student_report
 from transformer_np.homework import all_exercises, check
-from transformer_np.homework.course import CourseError, default_course, parse_course, read_course
+from transformer_np.homework.course import CourseError, course_at, parse_course
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.path import chosen
 
@@ -51,7 +51,7 @@ def test_the_words_of_a_list():
     assert [exercise.name for exercise in chosen("2")] == [exercise.name for exercise in chosen("02")]
     assert [exercise.name for exercise in chosen("Softmax")] == ["softmax"]
     assert len({exercise.chapter for exercise in chosen("06")}) == 2
-    assert default_course().points == dict.fromkeys(all_exercises(), 1.0) == parse_course("").points
+    assert course_at(None).points == dict.fromkeys(all_exercises(), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,8 @@ def test_a_course_file_goes_along(call, tmp_path):
     assert out.startswith("Sheet 2\nDeadline: Friday, 12:00\n")
     assert "not started (3 points)" in out and "not started (1 point, extended)" in out
     assert call("start", "more", "--course", "missing.toml")[0] == 2
+    (tmp_path / "wrong.toml").write_text("title = 'A'\nfolder = 3\n", encoding="utf-8")
+    assert "wrong.toml, line 2: folder must be a text" in call("start", "more", "--course", "wrong.toml")[2]
     assert "--only" in call("start", "more", "--course", "sheet2.toml", "--only", "02")[2]
 
 
@@ -147,6 +149,9 @@ def test_json(call, tmp_path):
     found = json.loads(out)
     assert (code, found["right"], found["exercises"][-1]["outcome"]) == (1, 0, "crashed") and "SyntaxError" in err
     assert "could not be loaded (SyntaxError" in found["remarks"][0]
+    (tmp_path / "homework.py").write_text("x = 1\n", encoding="utf-8")
+    code, out, _ = call("check", "homework.py", "--json")
+    assert (code, {exercise["outcome"] for exercise in json.loads(out)["exercises"]}) == (1, {"not started"})
 
 
 # --- the formats of the grades ----------------------------------------------------------------------------------------
@@ -281,9 +286,9 @@ def test_gradescope_grades_one_submission_of_several_files(call, tmp_path):
 @pytest.mark.parametrize("text", ["exercises = ['relu']", "title = 'A'\r\nexercises = ['relu']\r\n"])
 def test_a_byte_order_mark_of_an_editor_is_no_part_of_a_course(text, call, tmp_path):
     (tmp_path / "windows.toml").write_bytes(text.encode("utf-8-sig"))
-    assert list(read_course(tmp_path / "windows.toml").points) == ["relu"]
+    assert list(course_at(tmp_path / "windows.toml").points) == ["relu"]
     assert call("start", "work", "--course", "windows.toml")[0] == 0
-    assert list(read_course(tmp_path / "work" / "course.toml").points) == ["relu"]
+    assert list(course_at(tmp_path / "work" / "course.toml").points) == ["relu"]
 
 
 GRADESCOPE = """

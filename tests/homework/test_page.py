@@ -16,7 +16,7 @@ from in_a_tab import as_file, pyodide, run, served
 
 from transformer_np.commands.homework_check import message
 from transformer_np.homework import all_exercises
-from transformer_np.homework.course import default_course, opened, parse_course
+from transformer_np.homework.course import course_at, opened, parse_course
 from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.page import build, tab
 from transformer_np.homework.page.split import answers_in
@@ -52,7 +52,7 @@ def by_command(name, text):
 
 
 def test_the_parts_make_the_file_of_the_command():
-    course = build.described(default_course())
+    course = build.described(course_at(None))
     pieces = [course["head"] + "\n"]
     for chapter in course["chapters"]:
         sections = [f"{exercise['comment']}\n{exercise['stub']}" for exercise in chapter["exercises"]]
@@ -220,7 +220,7 @@ def test_the_headings_of_a_student_stay():
 def page(browser, tmp_path_factory):
     """(the browser with the page, a function that ends its server)"""
     folder = tmp_path_factory.mktemp("page")
-    build.write_page(folder, default_course(), pyodide())
+    build.write_page(folder, course_at(None), pyodide())
     with served(folder) as (address, stop):
         browser.get(address)
         run(browser, "await homework.ready")

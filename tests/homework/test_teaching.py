@@ -11,7 +11,7 @@ from transformer_np.grading.report import explained
 from transformer_np.grading.run import Grading
 from transformer_np.grading.verify import problems
 from transformer_np.homework import all_exercises, check, load, progress
-from transformer_np.homework.course import default_course
+from transformer_np.homework.course import course_at
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import ExercisesError, exercises_in, own_exercises
 from transformer_np.homework.stubs import effort, stub_file
@@ -250,12 +250,12 @@ def test_graded_in_isolation(own, tmp_path):
     }.items():
         (subs / f"{name}.py").write_text(text, encoding="utf-8")
     with exercises_in(own):
-        grades = {g.student: g for g in Grading(subs, tmp_path / "g.csv", default_course(), seed=1, trust=True).run()}
+        grades = {g.student: g for g in Grading(subs, tmp_path / "g.csv", course_at(None), seed=1, trust=True).run()}
     assert all(verdict.passed for verdict in grades["ada"].verdicts.values())
     assert grades["ben"].verdicts["scaled"].misconception == "without the absolute value"
     assert grades["ben"].verdicts["Counter"].misconception == "nothing kept"
     with exercises_in(own):
-        below = {title: text for title, _, text in explained(grades["ben"], default_course())}
+        below = {title: text for title, _, text in explained(grades["ben"], course_at(None))}
     assert re.fullmatch(r"Lecture: Week 1\. \d+% of the cases are right\.", below["scaled"])
     assert re.fullmatch(r"\d+% of the cases are right\.", below["Counter"])  # which has no section
     assert not grades["eve"].verdicts["scaled"].passed

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from ..support.counts import counted
 from . import TRAINING
 from .contestants import Entry
 
@@ -62,11 +63,7 @@ def races(what, workers, against_torch=False, threads=1, quick=False):
 
 def _torch(work, how, threads):
     """PyTorch with one thread, and with several."""
-    return [Entry(f"torch, {_threads(n)}", "torch_work", work, how, n) for n in dict.fromkeys((1, threads))]
-
-
-def _threads(number):
-    return "1 thread" if number == 1 else f"{number} threads"
+    return [Entry(f"torch, {counted(n, 'thread')}", "torch_work", work, how, n) for n in dict.fromkeys((1, threads))]
 
 
 def _training(name, workers, threads):
@@ -92,7 +89,10 @@ def _generation(where, prompt, threads):
 
 def _pretrained(threads):
     pairs = [
-        [Entry(f"{side}, {_threads(n)}", module, "Pretrained", {"length": TOKENS}, n) for side, module in SIDES]
+        [
+            Entry(f"{side}, {counted(n, 'thread')}", module, "Pretrained", {"length": TOKENS}, n)
+            for side, module in SIDES
+        ]
         for n in dict.fromkeys((1, threads))
     ]
     ours, torch = zip(*pairs, strict=True)
@@ -103,7 +103,7 @@ def _pretrained(threads):
 
 def _attention(n, threads):
     def pair(ours, torch, threads=1):
-        several = f", {_threads(threads)}" if threads > 1 else ""
+        several = f", {counted(threads, 'thread')}" if threads > 1 else ""
         for side, module, kind in (("ours", "work", ours), ("torch", "torch_work", torch)):
             yield Entry(f"{side}, {kind}{several}", module, "Attention", {"kind": kind, "n": n}, threads)
 

@@ -79,7 +79,7 @@ def checks_of(args, path):
         submission = load(path, limit, strict=False)
     for file, crash in submission.crashes.items():
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
-    if submission.definitions or (submission.crashes and getattr(args, "json", False)):
+    if submission.definitions or getattr(args, "json", False):
         return Checks(submission, getattr(args, "seed", None), limit)
     remarks = not_found(submission.survey, submission.survey.elsewhere)
     if submission.crashes:

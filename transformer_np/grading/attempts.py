@@ -5,12 +5,13 @@ from datetime import datetime
 from itertools import chain
 
 from ..homework.deadline import Deadline
+from ..homework.remarks import not_started
+from ..support.counts import counted
 from .grade import Grade
 from .report import has_passed
-from .verdicts import not_started
 
 
-def counted(person, grades, records, rubric):
+def counting(person, grades, records, rubric):
     """The Grade of a Person: that of the attempt that counts, with what the deadline and the teacher make of it.
 
     grades: of all attempts, in the order of arrival; records: {number: Record}
@@ -32,8 +33,8 @@ def counted(person, grades, records, rubric):
     timed = [replace(grade, **said) for grade in timed]
     grade = max(timed, key=lambda grade: _rank(grade, rubric)) if rubric.attempts == "best" else timed[-1]
     if grade.days_late:
-        days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
-        remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
+        late = f"{counted(grade.days_late, 'day')} late ({grade.known_by})"
+        remarks = [f"{late}: {100 * grade.factor:g} % of the points", *remarks]
     if elsewhere := [name for name in rubric.points if name in {*chain(*(one.begun for one in timed))} - grade.begun]:
         remarks.append(f"answered only in attempts that do not count: {', '.join(elsewhere)}")
     return replace(

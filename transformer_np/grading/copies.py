@@ -76,16 +76,6 @@ def answers_in(files, names):
     return found
 
 
-def as_texts(answers):
-    """{name: [text, runs]}: Answers for JSON."""
-    return {name: [answer.text, dict(answer.runs)] for name, answer in answers.items()}
-
-
-def answers_from(texts):
-    """The Answers that `as_texts` has written."""
-    return {name: Answer(text, Counter(runs)) for name, (text, runs) in texts.items()}
-
-
 def published(name):
     """The Answers that anyone can look up: the library's own and that of the exercise."""
     exercise, found = all_exercises()[name], []

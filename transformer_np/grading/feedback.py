@@ -26,13 +26,12 @@ pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wr
 def page(grade, rubric, run):
     """The report on one student. run: a sentence on the settings of the grading"""
     title = " ".join(f"{grade.student}{f', {grade.name}' if grade.name else ''}".split())
-    rows = list(rows_of_report(grade, rubric))
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(rubric.title)}</p>" if rubric.title else ""]
     parts.append(f"<p>{escape(summary(grade, rubric))}</p>")
     if grade.remarks:
         parts.append(f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in grade.remarks)}</ul>")
     parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th><th>graded</th></tr>")
-    for row in rows:
+    for row in rows_of_report(grade, rubric):
         cells = "".join(f"<td>{escape(text)}</td>" for text in row)
         parts.append(f'<tr class="{"passed" if row[2] == "passed" else ""}">{cells}</tr>')
     parts.append("</table>")

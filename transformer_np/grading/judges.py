@@ -22,7 +22,7 @@ from ..homework.judging.unread import function_in, without_unread
 from ..homework.path import all_exercises, own_folder, use_exercises
 from ..homework.private import for_students
 from ..support.processes import THREADS
-from .copies import answers_in, as_texts
+from .copies import answers_in
 from .sandbox.bubblewrap import OPTIONS, packages
 from .sandbox.limits import limit
 from .sandbox.package import ROOT
@@ -58,7 +58,7 @@ class Judge:
         return Survey(**self._told("survey", files))
 
     def answers(self, sources, names):
-        """`as_texts` of the Answers in the code of files, {name: bytes}. Raises NotJudged."""
+        """{name: [text, runs]} of the Answers in the code of files, {name: bytes}. Raises NotJudged."""
         return self._told("answers", sources, names)
 
     def _told(self, *asked):
@@ -141,7 +141,7 @@ class _Judging:
         return asdict(survey(files))
 
     def answers(self, sources, names):
-        return as_texts(answers_in(sources, names))
+        return {name: [one.text, one.runs] for name, one in answers_in(sources, names).items()}
 
     def verdict(self, name, seed, inputs, replies, source):
         trials = self._trials.get((name, seed)) or self._drawn(name, seed, inputs)

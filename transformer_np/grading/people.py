@@ -14,6 +14,7 @@ from unicodedata import name as name_of_sign
 from ..homework.deadline import local, possible
 from ..homework.handin import stem
 from ..homework.path import all_exercises
+from ..support.counts import counted
 from ..support.files import read_bytes
 from .submissions import students_of
 
@@ -301,6 +302,6 @@ def _remark_names_that_look_alike(persons):
             signs = [sign for sign in person.student if not sign.isascii()]
             strange = ", ".join(f"U+{ord(sign):04X} {name_of_sign(sign, '')}".strip() for sign in dict.fromkeys(signs))
             person.remarks.append(
-                f"its name looks like that of {len(alike) - 1} other row{'s'[: len(alike) > 2]}"
+                f"its name looks like that of {counted(len(alike) - 1, 'other row')}"
                 + (f"; it has the sign {strange}" if strange else "")
             )

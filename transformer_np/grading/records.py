@@ -15,29 +15,21 @@ from datetime import datetime
 from pathlib import Path
 
 from ..support.files import LOCK, write_atomically
+from .submissions import Entry
 
 HEAD = {"records of": "transformer-np homework grade", "format": 1}
 
 
-@dataclass(frozen=True)
-class Record:
-    """A hand-in, as it was when a grading first saw it.
+@dataclass(frozen=True, kw_only=True)
+class Record(Entry):
+    """A hand-in: an Entry as it was when a grading first saw it, with the hash of each content in its place.
 
-    number: its place in the order of arrival; entry: the name of the file or folder; files: {name: hash of its content}
-    changed: {name: seconds since 1970} by the file system, with "" for the entry itself
-    said: the time of hand-in if something other than a file says it, with the zone that it says; by: what
-    seen: when the grading saw it; seed: of that grading; exercises: of the course at that time
+    number: its place in the order of arrival; seen: when the grading saw it; seed: of that grading
+    exercises: of the course at that time
     """
 
     number: int
-    entry: str
-    is_folder: bool
     assignment: str
-    files: dict
-    changed: dict
-    remarks: tuple[str, ...]
-    said: datetime | None
-    by: str
     seen: datetime
     seed: int
     exercises: tuple[str, ...] = field(compare=False)
@@ -99,7 +91,7 @@ class Records:
         time, by: of hand-in, if the roster says it
         """
         files = {name: self._keep(content) for name, content in seen.files.items()}
-        last = self.last_of(seen.name)
+        last = self.last_of(seen.entry)
         if last and (
             _held(last.files, last.is_folder) == _held(files, seen.is_folder)
             if files
@@ -107,8 +99,8 @@ class Records:
         ):
             return
         record = Record(
-            self._lines, seen.name, seen.is_folder, self.assignment, files, seen.changed, seen.remarks,
-            time or seen.said, by if time else seen.by, datetime.now().replace(microsecond=0), seed, self.exercises,
+            **vars(seen) | {"files": files} | ({"said": time, "by": by} if time else {}), number=self._lines,
+            assignment=self.assignment, seen=datetime.now().replace(microsecond=0), seed=seed, exercises=self.exercises,
         )  # fmt: skip
         line = asdict(record) | {"said": record.said and record.said.isoformat(), "seen": record.seen.isoformat()}
         del line["number"]
@@ -118,7 +110,7 @@ class Records:
     def renamed(self, seen, present):
         """The name of a file or folder that is gone and had the content of a new Entry, or None."""
         hashes = [_hash(content) for content in seen.files.values()]
-        if hashes and self.last_of(seen.name) is None:
+        if hashes and self.last_of(seen.entry) is None:
             gone = {record.entry: record for record in self.hand_ins if record.entry not in present}
             return next((entry for entry, record in gone.items() if [*record.files.values()] == hashes), None)
         return None

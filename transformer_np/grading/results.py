@@ -5,6 +5,7 @@ import hashlib
 import json
 import queue
 import threading
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
 from functools import cache
@@ -17,7 +18,7 @@ from .. import __version__
 from ..homework.answers import source_of
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
-from .copies import answers_from
+from .copies import Answer
 from .grade import result_from
 from .judges import Judge, NotJudged
 from .people import time_of
@@ -86,7 +87,8 @@ class Results:
         if None not in results.values():
             grade, texts = grade_of(student, results, not record.files), self.store.results.get(texts_key)
             broken = ("its answers could not be compared with others: read them",) if texts is None else ()
-            grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
+            answers = {name: Answer(text, Counter(runs)) for name, (text, runs) in (texts or {}).items()}
+            grade = replace(grade, remarks=grade.remarks + broken, answers=answers)
         time, known_by, unknown = time_of(record, said, grade.graded_files)
         told = {"remarks": (*record.remarks, *grade.remarks), "notes": tuple(filter(None, [unknown]))}
         return replace(grade, **told, handed_in=time, known_by=known_by, number=record.number)

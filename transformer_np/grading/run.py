@@ -15,7 +15,7 @@ from ..homework.magics import NeedsIPython
 from ..support.checks import refusing
 from ..support.files import held, write_atomically
 from ..support.platform import check_processes
-from .attempts import counted
+from .attempts import counting
 from .changes import changes, summary
 from .copies import alike, same_files, side_by_side, with_whom
 from .feedback import MOODLE_ZIP, moodle_zip, page
@@ -146,7 +146,7 @@ class Grading:
         grades = self.results.grades(self.attempts, self.workers, bar)
         self.reused = self.results.reused
         records = {record.number: record for record in self.store.hand_ins}
-        chosen = [counted(person, grades.get(person.student, ()), records, self.rubric) for person in persons]
+        chosen = [counting(one, grades.get(one.student, ()), records, self.rubric) for one in persons]
         self._compare(chosen, grades)
         self._write_reports(persons, chosen)
         self.store.graded(self.summary)

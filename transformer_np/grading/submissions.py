@@ -24,11 +24,13 @@ METADATA = "submission_metadata.json"  # Gradescope writes it beside the folder 
 class Entry:
     """A file or folder among the submissions, as it is now.
 
-    files: {relative name: bytes}; changed: {relative name: seconds since 1970}, with "" for the entry itself
-    remarks: on what could not be read; said: the time of hand-in if something other than a file says it, by: what
+    entry: its name; files: {relative name: bytes}
+    changed: {relative name: seconds since 1970} by the file system, with "" for the entry itself
+    remarks: on what could not be read
+    said: the time of hand-in if something other than a file says it, with the zone that it says; by: what
     """
 
-    name: str
+    entry: str
     is_folder: bool
     files: dict = field(default_factory=dict)
     changed: dict = field(default_factory=dict)
@@ -75,13 +77,13 @@ def read_entry(path, assignment=""):
 
 
 def _handed_in(file):
-    """(the time that nbgrader has written, a remark if it is no time)."""
+    """(the time that nbgrader has written, "2026-06-12 11:58:00.000000 UTC", a remark if it is no time)."""
     try:
         text = content_of(file)[:100].decode("utf-8", "replace")
     except (OSError, ValueError):
         return None, ""
     try:
-        time = _parsed(text)
+        time = datetime.fromisoformat(re.sub(" UTC$", "+00:00", text.strip()))
         possible(time)
         return time, ""
     except (ValueError, OverflowError, OSError):
@@ -100,13 +102,6 @@ def with_metadata(entry, folder):
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
         remark = f"{METADATA} holds no possible time: the time of the files was taken"
         return replace(entry, remarks=(*entry.remarks, remark))
-
-
-def _parsed(text):
-    """The time in nbgrader's words, "2026-06-12 11:58:00.000000 UTC", or in another common form."""
-    words = text.strip().removesuffix(" UTC")
-    time = datetime.fromisoformat(words)
-    return time if words == text.strip() else datetime.fromisoformat(f"{words}+00:00")
 
 
 def students_of(entries):

@@ -5,9 +5,8 @@ from functools import partial
 from itertools import chain, repeat
 
 from ..homework.answers import Survey, as_they_are
-from ..homework.judging.judge import Verdict
 from ..homework.loading import Definition
-from ..homework.remarks import best, missing, remarks_on
+from ..homework.remarks import best, crashed, missing, remarks_on
 from .grade import Grade, Result
 from .judges import NotJudged
 from .sandbox.session import DISTURBED
@@ -58,28 +57,26 @@ def grade_of(student, results, is_empty=False):
 
 def not_tried(student, tasks, error):
     """The Grade of a submission that the system could not try: it is not recorded."""
-    verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in tasks}
+    verdicts = {
+        task.name: crashed(task.name, f"{task.name} could not be tried: {error}", task.trials.seed) for task in tasks
+    }
     return Grade(student, verdicts, (f"could not be tried: {one_line(error)}",))
-
-
-def not_started(name, message):
-    return Verdict(name, "not started", f"{name}: not started: {message}")
 
 
 def _verdict(task, known, tried, judge, sources):
     """(the verdict on the best of an exercise's Definitions, these: this one and the others)."""
     name, found = task.name, tried.definitions.get(task.name, [])
-    begun, said = missing(name, known, tried.not_loaded)
+    absent = missing(name, known, tried.not_loaded, task.trials.seed)
+    absent = replace(absent, message=plain_text(absent.message))
     if name in tried.missing:
-        said = plain_text(said)
-        return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
+        return absent, []
     verdicts = [
         _verdict_on(task, replies, where, tried, judge, sources.get(where.file, b"") if where else b"")
         for replies, where in zip(tried.replies[name], chain(found, repeat(None)), strict=False)  # the time may end
     ]
     chosen = best(verdicts)
-    if begun and verdicts[chosen].outcome == "not started":  # only the stub could be loaded
-        return _crashed(task, plain_text(said)), []
+    if absent.outcome == "crashed" and verdicts[chosen].outcome == "not started":  # only the stub could be loaded
+        return absent, []
     others = [one for one in found if one is not found[chosen]] if found else []
     return verdicts[chosen], [*found[chosen : chosen + 1], *others]
 
@@ -87,24 +84,20 @@ def _verdict(task, known, tried, judge, sources):
 def _verdict_on(task, replies, where, tried, judge, source):
     name = task.name
     if where is not None and where.kind:
-        return _crashed(task, f"It must be a function or a class, got {where.kind}.")
+        return crashed(task.name, f"It must be a function or a class, got {where.kind}.", task.trials.seed)
     first = next((reply.crash for reply in replies if reply.crash), None)
     if first is not None and first.kind == "TimeoutError":
         source = b""  # as for `check`, a parameter that nothing reads is no reason for it
     try:
         verdict = judge.verdict(task, replies, source)
     except NotJudged as error:
-        return _crashed(task, f"{name} returned something that could not be judged ({error}).")
+        return crashed(task.name, f"{name} returned something that could not be judged ({error}).", task.trials.seed)
     own = first is not None and first.kind == _SOLUTION
     if name in tried.called and not verdict.passed and (own or verdict.misconception is None):
         what = f"{name} calls the library's solution: {', '.join(tried.called[name])}. Write it yourself."
         outcome = "crashed" if own else verdict.outcome
         return replace(verdict, outcome=outcome, misconception="calls the library's solution", message=what)
     return replace(verdict, message=plain_text(verdict.message, 10_000))
-
-
-def _crashed(task, message):
-    return Verdict(task.name, "crashed", f"{task.name}: crashed. {message}", seed=task.trials.seed)
 
 
 def _lost(name, tried):

@@ -11,6 +11,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.util import decode_source
 from pathlib import PurePosixPath
 
 from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
@@ -20,7 +21,6 @@ from .definitions import (
     NO_PYTHON,
     bindings,
     dead_from,
-    decoded,
     first_line,
     inner,
     is_stub,
@@ -130,7 +130,7 @@ class _File:
 
     def _read(self, content):
         try:
-            text, whole = decoded(content), None
+            text, whole = decode_source(content), None
             try:
                 tree = parsed(text)
             except SyntaxError:

@@ -11,7 +11,7 @@ from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
 from .judging.finding import findings
-from .judging.judge import Verdict, judge, not_started
+from .judging.judge import judge, not_started
 from .judging.objects import outdated_file
 from .judging.place import find_place
 from .judging.trials import Trials
@@ -21,6 +21,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .private import for_students
 from .record import bar, note
+from .remarks import crashed
 from .swap import refuse_inside_using
 
 TOO_LONG = "takes too long"
@@ -75,17 +76,17 @@ def verdict_on(exercise, answer, seed, limit):
     refuse_inside_using("check")
     seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
     if not callable(answer):
-        return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
+        return crashed(exercise.name, f"It must be a function or a class, got {type(answer).__name__}.", seed)
     try:
         with limit(exercise.name):
             trials, attempts, running = Trials(exercise, seed), [], None
             expected = trials.expected  # before the answer runs: it may change something that the reference uses
     except Stopped as stopped:
-        return _crashed(exercise, seed, _ENDLESS.format(seconds=stopped.seconds), TOO_LONG)
+        return crashed(exercise.name, _ENDLESS.format(seconds=stopped.seconds), seed, TOO_LONG)
     except (Exception, SystemExit) as error:  # a teacher's cases
-        return _crashed(exercise, seed, _FAILS.format(what=crash_of(error).kind))
+        return crashed(exercise.name, _FAILS.format(what=crash_of(error).kind), seed)
     if any(results is None and not case.raises for case, results in zip(trials.cases, expected, strict=True)):
-        return _crashed(exercise, seed, _FAILS.format(what="its reference gives no result"))
+        return crashed(exercise.name, _FAILS.format(what="its reference gives no result"), seed)
     try:
         with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
@@ -107,9 +108,9 @@ def verdict_on(exercise, answer, seed, limit):
                 found = found or findings(trials, attempts)
                 return for_students(judge(trials, found, pointed, is_brief=True), exercise)
     except Stopped as stopped:
-        return _crashed(exercise, seed, _about_time(stopped, running), TOO_LONG)
+        return crashed(exercise.name, _about_time(stopped, running), seed, TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
-        return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
+        return crashed(exercise.name, f"It returned an object that cannot be read: {crash_of(error).kind}.", seed)
 
 
 def _pointed(trials, answer, found, limit):
@@ -124,10 +125,6 @@ def _pointed(trials, answer, found, limit):
     except Exception as error:  # its results raise when they are read
         warn_of(error, trials.exercise.name)
         return None
-
-
-def _crashed(exercise, seed, text, misconception=None):
-    return Verdict(exercise.name, "crashed", f"{exercise.name}: crashed. {text}", misconception, seed=seed)
 
 
 def _about_time(stopped, case):

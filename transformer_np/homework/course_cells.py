@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..notebooks.texts import SOLUTION, read_cells, shown, texts
-from .definitions import DEFINES, NO_PYTHON, bindings, by_name, first_line, parsed, reached, read_by, touched
+from .definitions import DEFINES, bindings, by_name, first_line, reached, read_by, touched, tree_of
 from .path import all_exercises
 
 _SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
@@ -48,11 +48,8 @@ def fingerprint(node):
 
 def cell_tree(code):
     """The syntax tree of a cell without docstrings, which a formatter changes; None if it is no Python."""
-    try:
-        tree = parsed(code)
-    except NO_PYTHON:
-        return None
-    for node in ast.walk(tree):
+    tree = tree_of(code)
+    for node in ast.walk(tree) if tree else ():
         if isinstance(node, DEFINES) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return tree

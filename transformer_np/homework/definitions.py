@@ -1,10 +1,8 @@
 """The definitions in a syntax tree: the names that statements bind, change and read, and what is a stub."""
 
 import ast
-import io
 import re
 import symtable
-import tokenize
 import warnings
 
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -13,15 +11,18 @@ NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `pars
 _UNREAD = re.compile(r"^(?:(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*=[^=]).*(?:\n(?![^\s)]).*)*", re.MULTILINE)
 
 
-def decoded(content):
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    return io.TextIOWrapper(io.BytesIO(content), encoding).read()
-
-
-def parsed(text):
+def parsed(code):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an escape such as "\d"
-        return compile(text, "<answers>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        return compile(code, "<answers>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def tree_of(code):
+    """The syntax tree of some code, a text or bytes; None if it is no Python."""
+    try:
+        return parsed(code)
+    except NO_PYTHON:
+        return None
 
 
 def unread(text):

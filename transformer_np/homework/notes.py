@@ -2,8 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from textwrap import dedent
 
 
@@ -50,20 +48,6 @@ class Entry:
 _HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
 
 
-@cache
-def sections(sheet):
-    """{heading: notes} of the Markdown file beside a sheet: its mistakes and hints, as prose to edit."""
-    text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")
-    found = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
-    return {heading: f"\n{notes.strip()}\n" for heading, notes in zip(found[::2], found[1::2], strict=True)}
-
-
-def hints_of(section):
-    """The hints of an exercise: the entries of a section's list."""
-    entries = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
-    return tuple(re.sub(r"\n *", " ", entry.strip()) for entry in entries)
-
-
 def read(notes):
     """The mistakes of some notes."""
     entries = []
@@ -80,9 +64,3 @@ def read(notes):
         elif line.strip() and not line.startswith("#"):
             raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
     return [Entry(name, " ".join(text), tuple(code)) for name, code, text in entries]
-
-
-def parts_of(section):
-    """[(name, lines)] of the mistakes of a section, and [(heading, lines)] of those that it includes, "= heading"."""
-    parts = re.split(r"^(?=[-=] )", section, flags=re.MULTILINE)[1:]
-    return [(part[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"), part) for part in parts]

@@ -5,11 +5,11 @@ import re
 import sys
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 
 from ..support.checks import short
-from .definitions import decoded
 from .exercise import Exercise
 from .guard import files_of_the_teacher
 from .judging.crash import crash_of
@@ -97,7 +97,7 @@ def lines_shown():
 
 def place_in(file, name):
     """ "center.py, line 33": where an exercise stands in a file, or else the list EXERCISES."""
-    text = decoded(Path(file).read_bytes())
+    text = decode_source(Path(file).read_bytes())
     found = name and re.search(rf"\breference\s*=\s*{name}\b", text)
     found = found or re.search(r"^EXERCISES\b", text, re.MULTILINE)
     return f"{Path(file).name}, line {1 + text.count(chr(10), 0, found.start() if found else 0)}"

@@ -11,6 +11,7 @@ import re
 import sys
 from dataclasses import replace
 
+from .definitions import tree_of
 from .path import own_exercises
 
 INSTEAD = "A right answer with one part changed gives your numbers."
@@ -56,11 +57,8 @@ def _source(exercise):
 
 def _computed(code):
     """The expressions in code that compute something, each in one form."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return set()
-    return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, _COMPUTED)}
+    tree = tree_of(code)
+    return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, _COMPUTED)} if tree else set()
 
 
 def _plain(code):

@@ -4,11 +4,14 @@ import ast
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import PurePath
 
 import numpy as np
 
 from ..support.intercept import is_of_package
-from .definitions import DEFINES, NO_PYTHON, by_name, modules_of, reached, read_by
+from .definitions import DEFINES, by_name, modules_of, read_by
+from .judging.judge import Verdict
+from .judging.syntax import name_of
 from .path import all_exercises
 from .standins import is_stood_for
 
@@ -21,18 +24,29 @@ def place(file, cell, line):
     return ", ".join(filter(None, [file, cell and f"cell {cell}", line and f"line {line}"]))
 
 
-def missing(name, known, crashes, where="the submission"):
-    """(whether it is begun, a sentence) of an exercise for which no definition was found. crashes: {file: Crash}"""
+def crashed(name, said, seed, misconception=None):
+    """The Verdict on an answer that gives no results. name: of the exercise"""
+    return Verdict(name, "crashed", f"{name}: crashed. {said}", misconception, seed=seed)
+
+
+def not_started(name, said, seed=None):
+    """The Verdict on an exercise without an answer."""
+    return Verdict(name, "not started", f"{name}: not started: {said}", seed=seed)
+
+
+def missing(name, known, crashes, seed, where="the submission"):
+    """The Verdict on an exercise for which no definition was found: crashed if it is begun. crashes: {file: Crash}"""
     for file, cell in known.begun.get(name, {}).items():
         if file in crashes:
             kind = crashes[file].kind  # of the first cell that failed, which may be another one
             why = f"{place(file, cell, None)}, fails" if cell else f"{file} {how(file, kind)} ({kind})"
-            return True, f"{name} is missing because {why}."
+            return crashed(name, f"{name} is missing because {why}.", seed)
+    said = f"{where} contains no {name}."
     if name in known.elsewhere:
-        return False, known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
-    if name in known.course:
-        return False, f"{known.course[name]} has it as the course's notebook does, which is no answer."
-    return False, f"{where} contains no {name}."
+        said = known.elsewhere[name] + ("" if known.elsewhere[name].endswith("?") else ".")
+    elif name in known.course:
+        said = f"{known.course[name]} has it as the course's notebook does, which is no answer."
+    return not_started(name, said, seed)
 
 
 def remarks_on(known, crashes, definitions, names):
@@ -85,15 +99,15 @@ def failed(file, crash):
     return f"{file} {how(file, crash.kind)} ({said})"
 
 
-def not_there(sources, path):
+def not_there(read, path):
     """The remarks on imports that work here, but not where answers are graded: with Python, NumPy and the hand-in.
 
-    sources: {file: its code}; path: of the hand-in, a file or a folder
+    read: {file: its syntax tree}; path: of the hand-in, a file or a folder
     """
     remarks = []
-    for file, code in sources.items():
+    for file, tree in read.items():
         folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
-        for package in _imported(code):
+        for package in _imported(tree):
             if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
                 remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
             elif package not in sys.stdlib_module_names and package not in _THERE and not is_stood_for(package):
@@ -103,17 +117,9 @@ def not_there(sources, path):
     return remarks
 
 
-def _statements(code):
-    """The statements of some code, none if it is no Python."""
-    try:
-        return ast.parse(code).body
-    except NO_PYTHON:
-        return []
-
-
-def _imported(code):
+def _imported(tree):
     """The packages that some code imports, but for those that it can do without."""
-    nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
+    nodes = list(ast.walk(tree))
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
     names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
     return dict.fromkeys(name.partition(".")[0] for name in names)
@@ -128,23 +134,51 @@ def _of_package(nodes):
     return names
 
 
-def of_library(sources):
+def of_library(read, imported=()):
     """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
-    call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
-    remarks = []
-    for file, code in sources.items():
-        statements = _statements(code)
-        if not _of_package(node for statement in statements for node in ast.walk(statement)):
-            continue  # what an answer reads takes long to find
-        nodes = by_name(statements)
-        for name in (name for name in all_exercises() if name in nodes):
-            answer = reached(nodes, [name], lambda node: read_by(ast.unparse(node)))
-            needed = [node for one in answer for node in nodes[one]]
-            if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
-                where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
+    call is refused, except in exercises that are built from parts of it.
+
+    read: as for `not_there`; imported: the files among it that others import, which need what their import calls
+    """
+    if not any(_of_package(ast.walk(tree)) for tree in read.values()):
+        return []  # what an answer reads takes long to find
+    remarks, nodes = [], {file: by_name(tree.body) for file, tree in read.items()}
+    for file, tree in read.items():
+        begun = {name: nodes[file][name] for name in all_exercises() if name in nodes[file]}
+        if file in imported:
+            begun = {f"importing {file}": [node for node in tree.body if not _is_idle(node)]}
+        for name, begin in begun.items():
+            needed = _needed(nodes, file, begin)
+            calls = [(of, call) for of, statements in needed.items() for call in _calls_of_package(statements)]
+            if calls and not _gets_parts(name):
+                at, call = calls[0]
+                where = place(at, None, None if at.endswith(".ipynb") else call.lineno)
                 what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
                 remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
     return remarks
+
+
+def _is_idle(node):
+    """Whether the import of a file calls nothing for a statement where answers are graded: `check` does nothing."""
+    return isinstance(node, DEFINES) or name_of(getattr(getattr(node, "value", None), "func", None)) == "check"
+
+
+def _needed(nodes, file, begin):
+    """{file: its statements} of some statements of a file and of what they need, also in files that they import from.
+
+    nodes: {file: {name: the statements that bind it}}
+    """
+    waiting, needed = [(file, node) for node in begin], {}
+    for here, node in waiting:  # which grows
+        if node in needed.setdefault(here, []):
+            continue
+        needed[here].append(node)
+        names = [(here, name) for name in read_by(ast.unparse(node))]
+        if isinstance(node, ast.ImportFrom):
+            stem = (node.module or "").rpartition(".")[2]
+            names = [(other, alias.name) for other in nodes if PurePath(other).stem == stem for alias in node.names]
+        waiting += [(other, one) for other, name in names for one in nodes[other].get(name, ())]
+    return needed
 
 
 def _calls_of_package(statements):
@@ -160,8 +194,11 @@ def _calls_of_package(statements):
             yield node
 
 
-def _gets_parts(exercise):
+def _gets_parts(name):
     """Whether an exercise is built from parts of the library, which it then has where it is graded."""
+    if name not in all_exercises():
+        return False
+    exercise = all_exercises()[name]
     given = [value for case in exercise.cases(np.random.default_rng(0)) for value in case.arguments]
     return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
 

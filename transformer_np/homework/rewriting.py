@@ -27,7 +27,8 @@ helper or method. Lines that begin with # are comments.
 import sys
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from operator import eq
 
 from .notes import read
 from .source import Code, is_near, tokens, used_by
@@ -225,8 +226,7 @@ def _trimmed(text, begin, end, new):
 
 def _common(some, other):
     """How many tokens two lists have in common at their beginning."""
-    ends = min(len(some), len(other))
-    return next((i for i in range(ends) if some[i] != other[i]), ends)
+    return sum(takewhile(bool, map(eq, some, other)))
 
 
 def _is_balanced(text):

@@ -1,6 +1,5 @@
 """What stands for a notebook's surroundings where nobody is looking: the shell, displays, sliders, pictures, bars."""
 
-import builtins
 import os
 import sys
 from contextlib import contextmanager
@@ -9,13 +8,29 @@ from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
 
+OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "otter", "tqdm")  # often imported, and needed by no answer
+
 
 def _returning(value):
     """A method that returns this value, whatever it is given."""
     return lambda *_: value
 
 
-class Nothing:
+class _Whole:
+    """Its attributes and items are itself."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def _itself(self, *_):
+        return self
+
+    __getitem__ = _itself
+
+
+class Nothing(_Whole):
     """Any value: it can be called, indexed and computed with, and does nothing; a progress bar goes through what it is
     given. results: of the next loop over it
     """
@@ -28,18 +43,14 @@ class Nothing:
         return only if callable(only) and not isinstance(only, Nothing) else self  # a decorator leaves its function
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _WITH_RESULTS.get(name, self)
+        return _WITH_RESULTS.get(name) or super().__getattr__(name)
 
     def __iter__(self):
         return iter(self._results)
 
-    def _itself(self, *_):
-        return self
-
+    _itself = _Whole._itself
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _itself
-    __neg__ = __pow__ = __floordiv__ = __mod__ = __round__ = __getitem__ = __enter__ = _itself
+    __neg__ = __pow__ = __floordiv__ = __mod__ = __round__ = __enter__ = _itself
     __lt__ = __le__ = __gt__ = __ge__ = _returning(False)
     __setitem__ = __exit__ = _returning(None)
     __str__ = __format__ = _returning("")
@@ -61,13 +72,6 @@ def _subplots(rows=1, columns=1, *, nrows=0, ncols=0, **_):
     return Nothing(), axes if shape else axes[()]
 
 
-_WITH_RESULTS = {
-    "tqdm": lambda iterable=(), *_, **__: Nothing(iterable), "trange": lambda *limits, **_: Nothing(range(*limits)),
-    "subplots": _subplots, "plot": lambda *_, **__: [Nothing()],
-    "hist": lambda *_, **__: (Nothing(), Nothing(), Nothing()),
-}  # fmt: skip
-
-
 class Shell(Nothing):
     """In place of IPython's shell: magics and shell commands do nothing, but for `%time`, which executes its line."""
 
@@ -87,16 +91,16 @@ class Shell(Nothing):
         return None
 
 
-def stand_in(package, name):
-    """A name of IPython, ipywidgets, matplotlib, otter, tqdm or google.colab."""
-    if package == "IPython" and name == "get_ipython":
-        return _shell
-    return getattr(Nothing(), name)
-
-
 def _shell():
     """The shell of the cell that calls this."""
     return Shell(sys._getframe(1).f_globals)
+
+
+_WITH_RESULTS = {
+    "tqdm": lambda iterable=(), *_, **__: Nothing(iterable), "trange": lambda *limits, **_: Nothing(range(*limits)),
+    "subplots": _subplots, "plot": lambda *_, **__: [Nothing()],
+    "hist": lambda *_, **__: (Nothing(), Nothing(), Nothing()), "get_ipython": _shell,
+}  # fmt: skip
 
 
 def leave(*_):
@@ -109,27 +113,19 @@ def found_by(in_notebook):
     return found | {"exit": leave, "quit": leave, "In": [""], "Out": {}} if in_notebook else found
 
 
-class Absent:
+class Absent(_Whole):
     """In place of a module that does not exist, and of its parts: in annotations and as a base class they do no harm, a
     decorator leaves its function, and any other call fails as the import would have."""
 
     def __init__(self, error, *of_class):
         self._error = str(of_class[0][0]) if of_class else error  # of a class that inherits from one
 
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
     def __call__(self, *args, **kwargs):
         if len(args) == 1 and not kwargs and isinstance(args[0], FunctionType):
             return args[0]
         raise ModuleNotFoundError(self._error)
 
-    def __getitem__(self, _):
-        return self
-
-    __or__ = __ror__ = __getitem__
+    __or__ = __ror__ = _Whole._itself
 
     def __str__(self):
         return self._error
@@ -140,22 +136,15 @@ def unchecked(*args, **kwargs):
     return SimpleNamespace(passed=True, core=True, outcome="", message="", misconception=None, share=0.0, seed=None)
 
 
-def give_exit():
-    """Let `exit` and `quit` end a program where Python has not made them."""
-    builtins.exit = builtins.quit = leave
-
-
 class _Package(ModuleType):
     __path__ = ()
     __file__ = None
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return stand_in(self.__name__.partition(".")[0], name)
+        return getattr(Nothing(), name)
 
 
-class _Finder:
+class Finder:
     """Finds stand-ins for the modules with some names."""
 
     def __init__(self, is_stood_for):
@@ -181,25 +170,20 @@ def _is_of_colab(module):
     return module in ("google", "otter") or f"{module}.".startswith("google.colab.")
 
 
-def _draws_or_shows(module):
-    package = module.partition(".")[0]
-    return package in ("IPython", "ipywidgets", "matplotlib", "tqdm") and not module.startswith("IPython.core")
-
-
-def is_stood_for(package):
-    """Whether a package has a stand-in where answers are graded."""
-    return _draws_or_shows(package) or _is_of_colab(package)
+def is_stood_for(module):
+    """Whether a module has a stand-in where answers are graded."""
+    return module.partition(".")[0] in OTHERS
 
 
 def without_pictures():
     """From now on, what draws and shows is a stand-in where it does not exist: files that import it can be loaded."""
-    sys.meta_path.append(_Finder(_draws_or_shows))
+    sys.meta_path.append(Finder(lambda module: is_stood_for(module) and not module.startswith("IPython.core")))
 
 
 @contextmanager
 def colab():
     """Inside the block, google.colab is a stand-in where it does not exist: drives, uploads and forms do nothing."""
-    sys.meta_path.append(finder := _Finder(_is_of_colab))
+    sys.meta_path.append(finder := Finder(_is_of_colab))
     before = {*sys.modules}
     try:
         yield
@@ -216,7 +200,7 @@ def unseen():
     screen, and progress bars are silent."""
     before, environment = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}, os.environ.copy()
     os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
-    sys.meta_path.insert(0, finder := _Finder(_is_seen))
+    sys.meta_path.insert(0, finder := Finder(_is_seen))
     try:
         yield
     finally:

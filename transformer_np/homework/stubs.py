@@ -6,7 +6,7 @@ import inspect
 import sys
 import textwrap
 
-from .definitions import DEFINES, first_line, read_by, stored, unread
+from .definitions import DEFINES, first_line, read_by, stored, tree_of, unread
 from .exercise import public_home
 from .path import chapter_line, chapters, own_exercises
 
@@ -85,13 +85,12 @@ def with_stub(text, exercise):
 
 def _definitions(text, name):
     """[(first line, line after it)] of what defines a name at the top of a file, counted from 0."""
-    try:
-        nodes = [node for node in ast.parse(text).body if isinstance(node, DEFINES | ast.Assign | ast.AnnAssign)]
-        nodes = [node for node in nodes if [*stored(node)][:1] == [name]]
-        return [(first_line(node) - 1, node.end_lineno) for node in nodes]
-    except (SyntaxError, ValueError):  # a student may have lost the way in just this function
+    tree = tree_of(text)
+    if tree is None:  # a student may have lost the way in just this function
         found = [(line, body) for other, body, line in unread(text) if other == name]
         return [(line, line + body.count("\n") + 1) for line, body in found]
+    nodes = [node for node in tree.body if isinstance(node, DEFINES | ast.Assign | ast.AnnAssign)]
+    return [(first_line(node) - 1, node.end_lineno) for node in nodes if [*stored(node)][:1] == [name]]
 
 
 _COMMANDS = (

@@ -16,6 +16,7 @@ import numpy as np
 from ..support.intercept import methods
 from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
+from .definitions import tree_of
 from .exercise import public_home
 from .guard import guarded, is_students, no_input, safe_numpy, unheard
 from .handin import HandIn, hand_in, may_answer
@@ -27,7 +28,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, not_there, of_library, place, remarks_on
+from .remarks import best, how, missing, not_started, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -87,7 +88,7 @@ def load(path, time_limit=SECONDS, strict=True):
     limit = time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
     files, known = files_of(path)
     found, modules, crashes = [], [], {}
-    with _importable(path if path.is_dir() else path.parent) as of_students:
+    with _importable(path) as of_students:
         left = [*known.load.items()]
         while left:
             (name, of_file), begun = left.pop(0), []
@@ -117,8 +118,12 @@ def load(path, time_limit=SECONDS, strict=True):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    sources = source_of(files.files, known)
-    remarks = (*files.remarks, *not_there(sources, path), *of_library(sources))
+    codes = source_of(files.files, known)
+    others = [module.__file__ for module in helpers.values() if module not in modules]
+    beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
+    codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
+    read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
+    remarks = (*files.remarks, *not_there(read, path), *of_library(read, beside))
     return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
 
 
@@ -143,14 +148,15 @@ def files_of(path):
 
 
 @contextmanager
-def _importable(folder, helpers=None):
-    """Inside the block, the modules of a folder can be imported; afterwards no trace remains in sys.modules or on disk.
+def _importable(path, helpers=None):
+    """Inside the block, the modules in a folder, or beside a file, can be imported; afterwards no trace remains in
+    sys.modules or on disk.
 
     helpers: {name: module} that were loaded before, when answers are called that import them inside a function
     Yields a function that returns the names of the modules loaded from the folder.
     """
-    before, path, write = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
-    root = os.path.abspath(folder)
+    before, places, write = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
+    root = os.path.abspath(path if path.is_dir() else path.parent)
 
     def of_students():
         return {
@@ -169,7 +175,7 @@ def _importable(folder, helpers=None):
     try:
         yield of_students
     finally:
-        sys.path[:], sys.dont_write_bytecode = path, write
+        sys.path[:], sys.dont_write_bytecode = places, write
         for name in of_students():
             if name in before:
                 sys.modules[name] = before[name]
@@ -287,7 +293,7 @@ class Checks:
                 break
         chosen = best([standing.verdict for standing in standings])
         others = [one for one in definitions if one is not definitions[chosen]]
-        if standings[chosen].not_started and missing(name, self.submission.survey, self.submission.crashes)[0]:
+        if standings[chosen].not_started and self._missing(name).outcome == "crashed":
             return Standing(exercise, self._missing(name))  # only the stub could be loaded
         return replace(standings[chosen], definitions=(definitions[chosen], *others))
 
@@ -300,13 +306,9 @@ class Checks:
 
     def _check_answer(self, exercise, answer):
         name = exercise.name
-        verdict = self._verdict(exercise, answer)
-        if verdict.passed:
-            return Standing(exercise, verdict)
-        others = self._callable - {name}
-        if verdict.misconception == TOO_LONG and not others & self.limit.stopped_in:
-            return Standing(exercise, verdict)  # it was stopped in its own code
-        if not others:
+        verdict, others = self._verdict(exercise, answer), self._callable - {name}
+        in_own_code = verdict.misconception == TOO_LONG and not others & self.limit.stopped_in
+        if verdict.passed or in_own_code or not others:
             return Standing(exercise, verdict)
         with library_instead(self.submission, others) as called:
             runs = self._runs(exercise, answer)
@@ -326,8 +328,7 @@ class Checks:
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):
-        path = self.submission.path
-        with _importable(path if path.is_dir() else path.parent, self.submission.helpers):
+        with _importable(self.submission.path, self.submission.helpers):
             return verdict_on(exercise, answer, self.seed, self.limit)
 
     def _runs(self, exercise, answer):
@@ -344,12 +345,10 @@ class Checks:
         return True
 
     def _missing(self, name):
-        if name in self.submission.imported:
-            begun, said = False, f"it is imported from {self.submission.imported[name]}. Write it yourself."
-        else:
-            begun, said = missing(name, self.submission.survey, self.submission.crashes, self.submission.path)
-        outcome = "crashed" if begun else "not started"
-        return Verdict(name, outcome, f"{name}: {outcome}{'.' if begun else ':'} {said}", seed=self.seed)
+        of = self.submission
+        if name in of.imported:
+            return not_started(name, f"it is imported from {of.imported[name]}. Write it yourself.", self.seed)
+        return missing(name, of.survey, of.crashes, self.seed, of.path)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,6 +1,7 @@
 """The student's functions in place of the library's, inside a `with` block."""
 
 import inspect
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
@@ -46,14 +47,12 @@ def using(answers):
     Yields a Swap. Afterwards the library is restored, also after an exception. Raises ValueError if the answers contain
     no exercise, RuntimeError inside another `using`.
     """
-    global _current
     if _current is not None:
         raise RuntimeError("`using` cannot be nested: the library already computes with the student's functions")
     started, left_out = started_answers(answers)
     swap = Swap(dict.fromkeys(started, 0), left_out)
     with ExitStack() as undo:
-        _current = swap
-        undo.callback(_forget)
+        undo.enter_context(methods(sys.modules[__name__], {"_current": swap}))
         in_library, in_answers = [], []  # pairs (old, new)
         for name, answer in started.items():
             exercise, on_call = all_exercises()[name], partial(_count, swap.calls, name)
@@ -79,11 +78,6 @@ def rebound(pairs, namespaces):
         yield
     finally:
         rebind([(new, old) for old, new in pairs], namespaces())
-
-
-def _forget():
-    global _current
-    _current = None
 
 
 def refuse_inside_using(what):

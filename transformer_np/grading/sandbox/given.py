@@ -9,9 +9,6 @@ import marshal
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
-# often used at the top of a file, and needed by no answer
-OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "otter", "tqdm")
-_STAND_INS = f"{PACKAGE}.homework.standins"
 
 
 class LibrarySolution(RuntimeError):
@@ -46,7 +43,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.modules, self.constants = modules, constants
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname.partition(".")[0] not in (PACKAGE, *OTHERS):
+        if fullname.partition(".")[0] != PACKAGE:
             return None
         is_package, _ = self.modules.get(fullname, (True, None))
         return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
@@ -57,8 +54,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         def get(wanted):
             if wanted.startswith("__"):
                 raise AttributeError(wanted)
-            if name.partition(".")[0] in OTHERS:
-                return import_module(_STAND_INS).stand_in(name.partition(".")[0], wanted)
             if f"{name}.{wanted}" in self.modules or f"{name}.{wanted}" in self.constants:
                 return import_module(f"{name}.{wanted}")
             for part in [part for part in self.modules if part.startswith(f"{name}.")]:  # `layers` has a name of a part
@@ -75,4 +70,4 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return
         vars(module).update(self.constants.get(name, {}))
         if name == f"{PACKAGE}.homework":
-            module.check = import_module(_STAND_INS).unchecked
+            module.check = import_module(f"{name}.standins").unchecked

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from ..definitions import KEPT, NO_PYTHON, by_name, first_line, parsed, reached, read_by, stored, unread
+from ..definitions import KEPT, NO_PYTHON, by_name, first_line, parsed, reached, read_by, stored, tree_of, unread
 from ..stubs import BODY, WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
@@ -97,7 +97,7 @@ def _blocks(text, names):
     """The Blocks of a file, without the lines that `homework start` writes around the exercises."""
     lines, blocks, owner = text.split("\n"), [], ""
     marks = {i: mark for i, line in enumerate(lines) if (mark := _mark(line)) is not None}
-    starts = sorted({*_starts(lines, Block(text).tree), *marks})
+    starts = sorted({*_starts(lines, tree_of(text)), *marks})
     for first, last in pairwise([*starts, len(lines)]):
         owner = marks.get(first, owner)
         kept = lines[first + 1 if first in marks else first : last]

@@ -91,9 +91,8 @@ def _said(text, outcome, passed, **more):
 
 def _last_line(text):
     """The last line of the student's file that a text names, or None."""
-    at = text.rfind(f'File "{FILE}", line ')
-    number = text[at:].split("line ", 1)[1].split(",")[0].split("\n")[0] if at >= 0 else ""
-    return int(number) if number.isdecimal() else None
+    numbers = re.findall(rf'File "{FILE}", line (\d+)', text)
+    return int(numbers[-1]) if numbers else None
 
 
 # --- answers that call each other -------------------------------------------------------------------------------------

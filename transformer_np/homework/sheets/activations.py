@@ -7,8 +7,8 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
-from .draws import Calls, of_forward
-from .sheet import Sheet
+from .draws import Calls
+from .sheet import Sheet, of_forward
 
 SHEET = Sheet(__file__)
 
@@ -134,8 +134,6 @@ EXERCISES = [
     SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases),
     SHEET.exercise(F.tanh, tanh, tanh_cases),
     SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases),
-    SHEET.exercise(F.gelu, gelu, gelu_cases),
-    SHEET.exercise(F.gelu_backward, gelu_backward, of_forward(F.gelu, gelu_cases)),
-    SHEET.exercise(F.silu, silu, silu_cases),
-    SHEET.exercise(F.silu_backward, silu_backward, of_forward(F.silu, silu_cases)),
+    *SHEET.both(F.gelu, gelu, gelu_backward, gelu_cases),
+    *SHEET.both(F.silu, silu, silu_backward, silu_cases),
 ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import draw_sizes, extended
-from .draws import Calls, far_apart, of_forward
+from .draws import Calls, far_apart
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -157,14 +157,12 @@ EXERCISES = [
     SHEET.exercise(
         F.attention_scores, attention_scores, lambda rng: attention_cases(attention_calls(rng, F.attention_scores)),
     ),
-    SHEET.exercise(F.scaled_dot_product_attention, scaled_dot_product_attention, scaled_cases),
-    SHEET.exercise(
-        F.scaled_dot_product_attention_backward, scaled_dot_product_attention_backward,
-        of_forward(F.scaled_dot_product_attention, scaled_cases, _NOT_BACKWARD),
+    *SHEET.both(
+        F.scaled_dot_product_attention, scaled_dot_product_attention, scaled_dot_product_attention_backward,
+        scaled_cases, without=_NOT_BACKWARD,
     ),
-    SHEET.exercise(F.unscaled_attention, unscaled_attention, unscaled_cases),
-    SHEET.exercise(
-        F.unscaled_attention_backward, unscaled_attention_backward,
-        of_forward(F.unscaled_attention, unscaled_cases, ["10,000", "far above"]),  # all weights 0 or 1: no gradient
+    *SHEET.both(
+        F.unscaled_attention, unscaled_attention, unscaled_attention_backward, unscaled_cases,
+        without=["10,000", "far above"],  # all weights 0 or 1: no gradient
     ),
 ]  # fmt: skip

@@ -7,8 +7,7 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, extended
 from ..rewriting import Mistakes
-from .greedy import asked
-from .scripted import MARGIN, as_array, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
+from .scripted import MARGIN, as_array, asked, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)

@@ -7,8 +7,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
-from .draws import of_forward
-from .sheet import Sheet
+from .sheet import Sheet, of_forward
 
 SHEET = Sheet(__file__)
 
@@ -117,27 +116,23 @@ def _normal_above(p):
 
 def _facts_about_keep(x, p, pairs):
     y, keep = pairs[0]
-    scale = float(keep.max()) or 1.0
-    kept = keep != 0
+    kept, scale = keep != 0, float(keep.max()) or 1.0
     even = (~kept | (keep == scale)).all()  # one number for all that are kept
-    facts = [float(np.round(scale, 4)) if even and scale > 0 else -1.0]
     agrees = ((y != 0) == kept)[x != 0].mean()
-    facts.append(agrees if agrees in (0, 1) else 0.5)
-    shared = [
-        float(p > 0 and kept.shape[a] > 1 and (kept == kept.take([0], a)).all()) for a in range(-min(3, x.ndim), 0)
-    ]
+    shared = [p > 0 and kept.shape[a] > 1 and (kept == kept.take([0], a)).all() for a in range(-min(3, x.ndim), 0)]
     large = x.size >= _LARGE and not any(shared)
-    facts += shared if x.size >= _LARGE else [0.0] * len(shared)
-    facts.append(_share(kept.mean(), p, x.size) if large else 1.0)
     counts = {int((other[1] != 0).sum()) for other in pairs if other[1].shape == x.shape}
-    facts.append(
-        float(large and 0 < p and len(counts) == 1 and not _same_keep(pairs, 0, 1))
-    )  # a number fixed beforehand
-    facts.append(float(keep.dtype == bool))
-    facts.append(float(p > 0 and (x == 0).any() and not kept[x == 0].any()))  # read off y
+    facts = [
+        np.round(scale, 4) if even and scale > 0 else -1,
+        agrees if agrees in (0, 1) else 0.5,
+        *(shared if x.size >= _LARGE else [0] * len(shared)),
+        _share(kept.mean(), p, x.size) if large else 1,
+        large and 0 < p and len(counts) == 1 and not _same_keep(pairs, 0, 1),  # a number fixed beforehand
+        keep.dtype == bool,
+        p > 0 and (x == 0).any() and not kept[x == 0].any(),  # read off y
+    ]
     if p > 0 and x.size >= 100 and not any(shared):
-        facts.append(float(_same_keep(pairs, 0, 1)))
-        facts.append(float(_same_keep(pairs, 1, 2)))
+        facts += [_same_keep(pairs, 0, 1), _same_keep(pairs, 1, 2)]
     return facts
 
 

@@ -28,8 +28,9 @@ def embedding_cases(rng):
     case = Calls(rng, F.embedding, sizes, ids=ids)
     return [
         case(""),
-        case("the last id not in use", ids=np.minimum(ids, V - 2)),
+        case("ids that never occur", ids=np.clip(ids, 2, V - 2)),  # 0, 1 and V − 1
         case("as many dimensions as embeddings", {"D": V}),
+        case("as many ids as embeddings", {"V": B * T}),
         case("ids of shape (T,)", without="B", ids=ids[0]),
         case("ids of three axes", ids=rng.integers(V, size=(2, B, T))),
     ]
@@ -38,21 +39,6 @@ def embedding_cases(rng):
 def embedding(ids, table):
     y = table[ids]
     return y
-
-
-def embedding_backward_cases(rng):
-    sizes = draw_sizes(rng, "B T V D", least=4)
-    B, T, V, D = sizes.values()
-    ids = draw_ids(rng, B, T, V)
-    case = Calls(rng, F.embedding_backward, sizes, "B T", ids=ids, num_embeddings=V)
-    some, deep = np.clip(ids, 2, V - 2), rng.integers(V, size=(2, B, T))  # some: without 0, 1 and V − 1
-    return [
-        case(""),
-        case("ids that never occur", {"V": V + 1}, ids=some, num_embeddings=V + 1),
-        case("as many ids as embeddings", {"V": B * T}, num_embeddings=B * T),
-        case("ids of shape (T,)", without="B", ids=ids[0]),
-        case("ids of three axes", dy=rng.normal(size=(2, B, T, D)), ids=deep),
-    ]
 
 
 def embedding_backward(dy, ids, num_embeddings):
@@ -175,12 +161,13 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 
 EXERCISES = [
-    SHEET.exercise(F.embedding, embedding, embedding_cases),
-    SHEET.exercise(F.embedding_backward, embedding_backward, embedding_backward_cases, {"dtable": "V D"}),
+    *SHEET.both(
+        F.embedding, embedding, embedding_backward, embedding_cases, {"dtable": "V D"},
+        letters={"num_embeddings": "V"},
+    ),
     SHEET.exercise(
         F.sinusoidal_encoding, sinusoidal_encoding, sinusoidal_encoding_cases, {"encoding": "length d_model"},
     ),
     SHEET.exercise(F.rotary_frequencies, rotary_frequencies, frequencies_cases, {"frequencies": "pair"}),
-    SHEET.exercise(F.rotary, rotary, rotary_cases),
-    SHEET.exercise(F.rotary_backward, rotary_backward, rotary_cases),
+    *SHEET.both(F.rotary, rotary, rotary_backward, rotary_cases),
 ]  # fmt: skip

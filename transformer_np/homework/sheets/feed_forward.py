@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import draw_sizes, extended
 from .activations import gelu, gelu_backward, sigmoid, silu, silu_backward  # noqa: F401 - sigmoid for the mistakes
-from .draws import Calls, of_forward
+from .draws import Calls
 from .linear import gradients
 from .sheet import Sheet
 
@@ -77,10 +77,6 @@ def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="
 
 
 EXERCISES = [
-    SHEET.exercise(F.feed_forward, feed_forward, feed_forward_cases),
-    SHEET.exercise(F.feed_forward_backward, feed_forward_backward, of_forward(F.feed_forward, feed_forward_cases)),
-    SHEET.exercise(F.gated_feed_forward, gated_feed_forward, gated_cases),
-    SHEET.exercise(
-        F.gated_feed_forward_backward, gated_feed_forward_backward, of_forward(F.gated_feed_forward, gated_cases)
-    ),
+    *SHEET.both(F.feed_forward, feed_forward, feed_forward_backward, feed_forward_cases),
+    *SHEET.both(F.gated_feed_forward, gated_feed_forward, gated_feed_forward_backward, gated_cases),
 ]

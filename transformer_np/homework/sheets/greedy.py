@@ -6,36 +6,23 @@ import numpy as np
 
 from ... import decoding
 from ..exercise import Case
-from .blocks import takes
-from .scripted import MARGIN, as_array, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
+from .beam import WITH_MARGINS, beam_search
+from .scripted import MARGIN, as_array, asked, in_training, log_probs, next_logits, scripted_model, sources  # noqa: F401 - next_logits for the mistakes
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
 
-def _greedy_row(model, src, max_len):
-    """One row decoded greedily, and the smallest margin on the way."""
-    ids, margin = [model.config.bos_id], np.inf
-    while len(ids) <= max_len:
-        following = log_probs(model, src, ids)
-        best, second = sorted(following)[:-3:-1]
-        margin = min(margin, best - second)
-        ids.append(following.index(best))
-        if ids[-1] == model.config.eos_id:
-            return ids[1:-1], margin
-    return ids[1:], margin
-
-
 def greedy_cases(rng):
-    cases = []
+    cases, with_margins = [], WITH_MARGINS.variant(["margins"])
     for label, other_ids, max_len in (("", False, 6), ("other special ids", True, 5)):
         while True:
             model = scripted_model(rng, other_ids)
             chosen = {}  # by length: none, two that end early, one with the end token in the last step, one cut off
             for row in sources(rng, model, 40):
-                ids, margin = _greedy_row(model, row, max_len)
+                (ids,), margin = (search(model, row[None], 1, max_len, 0) for search in (beam_search, with_margins))
                 short = [n for n in chosen if 0 < n < max_len - 1]
-                if margin >= MARGIN and (len(ids) in (0, max_len - 1, max_len) or len(short) < 2):
+                if min(margin) >= MARGIN and (len(ids) in (0, max_len - 1, max_len) or len(short) < 2):
                     chosen.setdefault(len(ids), (ids, row))
             if len(chosen) == 5:
                 break
@@ -53,11 +40,6 @@ def greedy_cases(rng):
         replace(plain, label="a model in training mode", arguments=(in_training(model), *others), extended=True),
         replace(plain, label="return_log_probs=True", options={"return_log_probs": True}, extended=True),
     ]
-
-
-def asked(answer, options):
-    """These options; without use_cache if the answer does without it, because the results do not depend on it."""
-    return {name: value for name, value in options.items() if name != "use_cache" or takes(answer, name)}
 
 
 def drive_greedy(answer, model, src, max_len, **options):

@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import draw_sizes
-from .draws import Calls, of_forward
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -67,6 +67,5 @@ def repeat_heads_backward(dy, repeats):
 EXERCISES = [
     SHEET.exercise(F.split_heads, split_heads, partial(heads_cases, function=F.split_heads), {"heads": "B H T K"}),
     SHEET.exercise(F.merge_heads, merge_heads, partial(heads_cases, function=F.merge_heads), {"x": "B T D"}),
-    SHEET.exercise(F.repeat_heads, repeat_heads, repeat_cases),
-    SHEET.exercise(F.repeat_heads_backward, repeat_heads_backward, of_forward(F.repeat_heads, repeat_cases)),
+    *SHEET.both(F.repeat_heads, repeat_heads, repeat_heads_backward, repeat_cases),
 ]

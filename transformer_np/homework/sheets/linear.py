@@ -4,7 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import draw_sizes
-from .draws import Calls, of_forward
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -76,8 +76,6 @@ def lora_backward(dy, x, low, a, b, scale=1.0):
 
 
 EXERCISES = [
-    SHEET.exercise(F.linear, linear, linear_cases),
-    SHEET.exercise(F.linear_backward, linear_backward, of_forward(F.linear, linear_cases, ["no bias"])),
-    SHEET.exercise(F.lora, lora, lora_cases),
-    SHEET.exercise(F.lora_backward, lora_backward, of_forward(F.lora, lora_cases)),
+    *SHEET.both(F.linear, linear, linear_backward, linear_cases, without=["no bias"]),
+    *SHEET.both(F.lora, lora, lora_backward, lora_cases),
 ]

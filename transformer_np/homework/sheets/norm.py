@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import draw_sizes
-from .draws import Calls, of_forward
+from .draws import Calls
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -90,10 +90,6 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 
 
 EXERCISES = [
-    SHEET.exercise(F.layer_norm, layer_norm, layer_norm_cases),
-    SHEET.exercise(
-        F.layer_norm_backward, layer_norm_backward, of_forward(F.layer_norm, layer_norm_cases, eps=EPS_OF_FORWARD)
-    ),
-    SHEET.exercise(F.rms_norm, rms_norm, rms_norm_cases),
-    SHEET.exercise(F.rms_norm_backward, rms_norm_backward, of_forward(F.rms_norm, rms_norm_cases, eps=EPS_OF_FORWARD)),
+    *SHEET.both(F.layer_norm, layer_norm, layer_norm_backward, layer_norm_cases, eps=EPS_OF_FORWARD),
+    *SHEET.both(F.rms_norm, rms_norm, rms_norm_backward, rms_norm_cases, eps=EPS_OF_FORWARD),
 ]

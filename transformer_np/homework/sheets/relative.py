@@ -7,7 +7,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from .attention import masked
-from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
+from .draws import Calls, far_apart, only, sizes_without_squares
 from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
@@ -89,13 +89,6 @@ def relative_position_bias(table, buckets):
     by_pair = table[buckets]
     bias = np.moveaxis(by_pair, -1, 0)
     return bias
-
-
-def bias_backward_cases(rng):
-    for forward in bias_cases(rng):
-        (_, buckets), sizes = forward.arguments, forward.sizes
-        dbias = rng.normal(size=(sizes["H"], *buckets.shape))
-        yield replace(forward, arguments=(dbias, buckets, sizes["R"]))
 
 
 def relative_position_bias_backward(dbias, buckets, num_buckets):
@@ -233,15 +226,14 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
 
 EXERCISES = [
     SHEET.exercise(F.relative_position_buckets, relative_position_buckets, buckets_cases),
-    SHEET.exercise(F.relative_position_bias, relative_position_bias, bias_cases),
-    SHEET.exercise(
-        F.relative_position_bias_backward, relative_position_bias_backward, bias_backward_cases, {"dtable": "R H"},
+    *SHEET.both(
+        F.relative_position_bias, relative_position_bias, relative_position_bias_backward, bias_cases,
+        {"dtable": "R H"}, letters={"num_buckets": "R"},
     ),
     SHEET.exercise(F.relative_shift, relative_shift, shift_cases, view=without_future),
     SHEET.exercise(F.relative_shift_backward, relative_shift_backward, shift_backward_cases),
-    SHEET.exercise(F.relative_attention, relative_attention, relative_cases),
-    SHEET.exercise(
-        F.relative_attention_backward, relative_attention_backward,
-        of_forward(F.relative_attention, relative_cases, ["10,000"]),  # all weights 0 or 1 there: no gradient
+    *SHEET.both(
+        F.relative_attention, relative_attention, relative_attention_backward, relative_cases,
+        without=["10,000"],  # all weights 0 or 1: no gradient
     ),
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from copy import copy
 import numpy as np
 
 from ...models import Transformer, TransformerConfig
+from .blocks import takes
 
 DECODER = "decoder"
 MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding decides
@@ -137,3 +138,8 @@ def as_array(case, output):
     width = case.arguments[2 if len(case.arguments) == 3 else 3] + 2
     rows = [[int(i) for i in row][:width] for row in output]
     return (np.array([row + [-1] * (width - len(row)) for row in rows]),)
+
+
+def asked(answer, options):
+    """These options; without use_cache if the answer does without it, because the results do not depend on it."""
+    return {name: value for name, value in options.items() if name != "use_cache" or takes(answer, name)}

@@ -5,8 +5,8 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
-from .draws import Calls, of_forward, only
-from .sheet import Sheet
+from .draws import Calls, only
+from .sheet import Sheet, of_forward
 
 SHEET = Sheet(__file__)
 
@@ -124,8 +124,5 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
 EXERCISES = [
     SHEET.exercise(F.rnn, rnn, rnn_cases),
     SHEET.exercise(F.rnn_backward, rnn_backward, rnn_backward_cases),
-    SHEET.exercise(F.causal_conv1d, causal_conv1d, conv_cases),
-    SHEET.exercise(
-        F.causal_conv1d_backward, causal_conv1d_backward, of_forward(F.causal_conv1d, conv_cases, ["no bias"])
-    ),
+    *SHEET.both(F.causal_conv1d, causal_conv1d, causal_conv1d_backward, conv_cases, without=["no bias"]),
 ]

@@ -3,11 +3,14 @@
 import inspect
 import re
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from ..exercise import Exercise, Result
-from ..notes import hints_of, parts_of, sections
+import numpy as np
+
+from ... import functional as F
+from ..exercise import NOTHING, Exercise, Result
 
 
 class Sheet:
@@ -63,6 +66,66 @@ class Sheet:
             reference, tuple(found), lambda rng: list(cases(rng)), self[name], answer,
             hints=hints_of(self[f"{name}: hints"]), **of_path()[name], **more,
         )  # fmt: skip
+
+    def both(self, function, answer, backward, cases, results=None, **how):
+        """The exercises of a function and of its backward. answer, backward: right answers to them; results: of the
+        second; how: as for `of_forward`"""
+        reference = getattr(F, f"{function.__name__}_backward")
+        second = self.exercise(reference, backward, of_forward(function, cases, **how), results)
+        return [self.exercise(function, answer, cases), second]
+
+
+def of_forward(forward, cases, without=(), letters=NOTHING, **usual):
+    """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
+    what else it takes has the name of an argument or a result of the forward.
+
+    without: parts of the labels of cases that have no gradient, or the same as another case
+    letters: {argument of the backward: the letter of the size that it is}
+    usual: options of the forward where a case has no others
+    """
+    parameters = inspect.signature(getattr(F, f"{forward.__name__}_backward")).parameters
+    needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+
+    def backward_cases(rng):
+        plain, *others = cases(rng)
+        for case in (plain, *others):
+            if case.raises or any(part in case.label for part in without):
+                continue
+            results = forward(*case.arguments, **usual | case.options)
+            results = results if isinstance(results, tuple) else (results,)
+            known = dict(zip(results_of(forward), results, strict=True))
+            known |= inspect.signature(forward).bind(*case.arguments, **case.options).arguments
+            known |= {name: case.sizes[letter] for name, letter in letters.items()}
+            gradient = rng.normal(size=np.shape(results[0]))
+            arguments = tuple(known.get(name, gradient) for name in needed)
+            options = {name: value for name, value in case.options.items() if name in parameters.keys() - needed}
+            label = case.label if "x" in parameters else case.label.replace("x of", f"{needed[0]} of")
+            changed = {"label": label, "arguments": arguments, "options": options}
+            if case.options.keys() - parameters.keys() - plain.options.keys():  # the backward sees what it led to
+                changed |= {"label": f"{label} in the forward", "extended": False}
+            yield replace(case, **changed)
+
+    return backward_cases
+
+
+@cache
+def sections(sheet):
+    """{heading: notes} of the Markdown file beside a sheet: its mistakes and hints, as prose to edit."""
+    text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")
+    found = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
+    return {heading: f"\n{notes.strip()}\n" for heading, notes in zip(found[::2], found[1::2], strict=True)}
+
+
+def hints_of(section):
+    """The hints of an exercise: the entries of a section's list."""
+    entries = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
+    return tuple(re.sub(r"\n *", " ", entry.strip()) for entry in entries)
+
+
+def parts_of(section):
+    """[(name, lines)] of the mistakes of a section, and [(heading, lines)] of those that it includes, "= heading"."""
+    parts = re.split(r"^(?=[-=] )", section, flags=re.MULTILINE)[1:]
+    return [(part[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"), part) for part in parts]
 
 
 def results_of(function):

@@ -6,8 +6,8 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import draw_sizes, extended
-from .draws import Calls, of_forward
-from .sheet import Sheet
+from .draws import Calls
+from .sheet import Sheet, of_forward
 
 SHEET = Sheet(__file__)
 

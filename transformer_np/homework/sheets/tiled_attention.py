@@ -7,7 +7,7 @@ from ...functional.tiled import TILE
 from ...masks import causal_mask
 from ..exercise import extended
 from .attention import masked
-from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
+from .draws import Calls, far_apart, only, sizes_without_squares
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -105,10 +105,7 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
     return dq, dk, dv
 
 
-EXERCISES = [
-    SHEET.exercise(F.tiled_attention, tiled_attention, tiled_cases),
-    SHEET.exercise(
-        F.tiled_attention_backward, tiled_attention_backward,
-        of_forward(F.tiled_attention, tiled_cases, ["10,000", "tiles of one"]),  # weights of 0 or 1; many tiles
-    ),
-]  # fmt: skip
+EXERCISES = SHEET.both(
+    F.tiled_attention, tiled_attention, tiled_attention_backward, tiled_cases,
+    without=["10,000", "tiles of one"],  # weights of 0 or 1; many tiles
+)  # fmt: skip

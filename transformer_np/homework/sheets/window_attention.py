@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ... import functional as F
-from .draws import Calls, far_apart, of_forward, only, sizes_without_squares
-from .sheet import Sheet
+from .draws import Calls, far_apart, only, sizes_without_squares
+from .sheet import Sheet, of_forward
 from .softmax import softmax, softmax_backward
 
 SHEET = Sheet(__file__)
