@@ -16,9 +16,10 @@ import numpy as np
 
 from ..homework.answers import Survey, survey
 from ..homework.judging.attempt import RULES, Attempt, changed
+from ..homework.judging.finding import findings
 from ..homework.judging.judge import Verdict, judge
+from ..homework.judging.order import function_in, order_of
 from ..homework.judging.trials import Trials
-from ..homework.judging.unread import function_in, without_unread
 from ..homework.path import all_exercises, own_folder, use_exercises
 from ..homework.private import for_students
 from ..support.processes import THREADS
@@ -150,8 +151,9 @@ class _Judging:
             with np.errstate(all="ignore"):
                 pairs = zip(trials.cases, replies, strict=True)
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                read = without_unread(trials, attempts, function_in(source, name))
-                self._verdicts[key] = asdict(for_students(judge(*read), trials.exercise))
+                order = order_of(trials.exercise, function_in(source, name))
+                verdict = judge(trials, findings(trials, attempts), order=order)
+                self._verdicts[key] = asdict(for_students(verdict, trials.exercise))
         return self._verdicts[key]
 
     def _drawn(self, name, seed, inputs):

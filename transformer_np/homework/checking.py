@@ -13,9 +13,9 @@ from .judging.crash import crash_of, warn_of
 from .judging.finding import findings
 from .judging.judge import judge, not_started
 from .judging.objects import outdated_file
+from .judging.order import function_of, order_of
 from .judging.place import find_place
 from .judging.trials import Trials
-from .judging.unread import function_of, without_unread
 from .judging.words import wrapped
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
@@ -96,17 +96,17 @@ def verdict_on(exercise, answer, seed, limit):
                     return not_started(trials, attempts[0])
                 if over():  # and the answer went on
                     break
-        found = pointed = None
+        found, pointed, order = None, None, ()
         try:
             with limit(exercise.name):
-                trials, found = without_unread(trials, attempts, function_of(answer))
+                found, order = findings(trials, attempts), order_of(exercise, function_of(answer))
             pointed = _pointed(trials, answer, found, limit)
             with limit(exercise.name):
-                return for_students(judge(trials, found, pointed), exercise)
+                return for_students(judge(trials, found, pointed, order), exercise)
         except Stopped:  # the exercise's own code with a mistake made in it is slow, or does not end
             with limit(exercise.name):
                 found = found or findings(trials, attempts)
-                return for_students(judge(trials, found, pointed, is_brief=True), exercise)
+                return for_students(judge(trials, found, pointed, order, is_brief=True), exercise)
     except Stopped as stopped:
         return crashed(exercise.name, _about_time(stopped, running), seed, TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read

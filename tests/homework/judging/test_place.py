@@ -153,20 +153,6 @@ class AddNorm(Module):
         d = self.norm.backward(dout)
         return d + sublayer(self.drop.backward(d))
 
---- a line of a loop belongs behind it
-says: One change in line @ makes it right:
-def causal_conv1d(x, w, b=None, dilation=1):
-    y = np.zeros((*x.shape[:2], w.shape[2]))
-    for n, t in np.ndindex(*x.shape[:2]):
-        for j in range(len(w)):
-            source = t - j * dilation
-            if source < 0:
-                break
-            y[n, t] += x[n, source] @ w[j]
-            if b is not None:  # shown
-                y[n, t] += b
-    return y
-
 --- a line that runs in the wrong cases only
 says: `maximum` is not the function that belongs here. One change in line @ makes it right:
 from functools import reduce
@@ -355,20 +341,6 @@ def lora(x, a, b, scale=1.0):
     low = x @ a
     return low @ b**scale, low  # shown
 
---- one bound of two
-says: One change in line @ makes it right:
-repair: real = (places >= 0) & (places < length)
-def window_attention(q, k, v, window, causal=False):
-    length, reach = q.shape[-2], min(window, q.shape[-2] - 1)
-    places = np.arange(length)[:, None] + np.arange(-reach, (0 if causal else reach) + 1)
-    real = places >= 0  # shown
-    keys, values = (x[..., places.clip(0, length - 1), :] for x in (k, v))
-    scores = np.einsum("...td,...tsd->...ts", q, keys) * q.shape[-1] ** -0.5
-    scores = np.where(real, scores, -np.inf)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return np.einsum("...ts,...tsd->...td", weights, values), weights
-
 --- a list of the same list several times
 says: This is the same object and not a copy
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
@@ -414,13 +386,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         return p / p.sum(-1, keepdims=True)
 
     return likeliest(nucleus(p))  # shown
-
---- a comparison for an assignment
-says: This line compares and changes nothing: `=` assigns. One change in line @
-def causal_mask(T, S=None):
-    if S is None:
-        S == T  # shown
-    return np.arange(S) > np.arange(T)[:, None] + S - T
 
 --- a helper is searched too
 def shifted(x, axis):

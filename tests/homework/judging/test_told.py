@@ -422,17 +422,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     unused = top_k, top_p
     return F.softmax(logits / temperature)
 
---- four mistakes of one loop
-named: end token kept and one token too few and dropout left on and return_log_probs not used
-def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    config, memory = model.config, model.encode(src)
-    ids = np.full((len(src), 1), config.bos_id)
-    while ids.shape[1] < max_len and not (ids == config.eos_id).any(1).all():
-        new = model.decode(ids, memory, src)[:, -1].argmax(-1)
-        ids = np.concatenate([ids, new[:, None]], axis=1)
-    rows = ids[:, 1:].tolist()
-    return [row[: row.index(config.eos_id) + 1] if config.eos_id in row else row for row in rows]
-
 --- a mask inverted and without its axes
 named: (B, S), inverted
 not: keepdims
@@ -454,27 +443,6 @@ def rnn_backward(dh, x, h, w_x, w_h):
     dw_h = np.einsum("bte,btd->ed", previous, da)
     db = np.einsum("btd->td", da)
     return dx, dw_x, dw_h, db
-
---- a parameter that nothing reads, beside a mistake that one edit mends
-named: function and axis not used
-says: Nothing in the code reads `axis`. This shows with axis=0.
-says: makes the rest right:
-def softmax_backward(dy, y, axis=-1):
-    rows, drows = y.reshape(-1, y.shape[-1]), dy.reshape(-1, y.shape[-1])
-    dx = [(np.diag(p) - np.dot(p, p)) @ d for p, d in zip(rows, drows)]
-    return np.array(dx).reshape(y.shape)
-
---- a parameter that nothing reads, beside a listed mistake: the cases of both are still to do
-named: put back as halves and scaling not used
-says: still to do: adjacent=True; linear scaling; the scaling of Llama 3.
-says: With adjacent=True the turned features are put back as two halves.
-says: Nothing in the code reads `scaling`.
-def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-    K = dy.shape[-1]
-    angle = np.multiply.outer(positions, theta ** (-np.arange(0, K, 2) / K))
-    cos, sin = np.cos(angle), np.sin(angle)
-    a, b = (dy[..., ::2], dy[..., 1::2]) if adjacent else np.split(dy, 2, axis=-1)
-    return np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)
 
 --- all calls that must raise, beside a mistake
 says: 2 times

@@ -126,14 +126,6 @@ class Cells:
                     return True
         return False
 
-    def independent(self, picked):
-        """The cells of wrong gradients that these hypotheses leave right, although they explain the forward pass."""
-        if not picked or not self.compatible(picked):
-            return set()
-        explained = self.explained(picked)
-        cells = {(i, label) for i, label in self.following if explained >= {(j, label) for j in self.astray[label]}}
-        return {(i, label) for i, label in cells if not any(i in self.changed(picked, n) for n in self.labels[label])}
-
     def tells_something(self, cell):
         """Whether a wrong cell has other numbers than the 0, NaN and infinity that many mistakes make by chance."""
         draws = self.draws(*cell) if cell[0] != NOTHING else []
@@ -225,10 +217,6 @@ class Cover:
             pairs = self._pairs(picked, candidates)
             pair = next((pair for pair in pairs if all(cells.covers(pair, cell) for cell in cells.first)), None)
             picked = self._grown(list(pair), candidates) if pair else picked
-        if more := cells.independent(picked):
-            cells.wrong |= more
-            cells.following -= more
-            picked = self._grown(picked, candidates)
         return picked
 
     def _is_open(self, picked):

@@ -8,7 +8,7 @@ from itertools import chain
 from .family import family_with
 from .words import WIDTH
 
-MOVES = ("order of lines", "indentation")  # of whole lines
+MOVE = "order of lines"
 ORDER = "order of parameters"
 
 
@@ -139,7 +139,6 @@ KINDS = {
     "truth value": "Ask whether this is None, not for its truth value.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
-    "not assigned": "This line compares and changes nothing: `=` assigns.",
     "not a copy": "This is the same object and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
@@ -149,13 +148,9 @@ KINDS = {
     "missing factor": "The results are right if {0} is multiplied or divided by the right value.",
     "missing term": "The results are right if the right value is added to {0} or subtracted from it.",
     "missing argument": "An argument is missing in this call.",
-    "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
     ORDER: "The parameters are in the wrong order.",
-    "order of lines": "The lines are in the wrong order here.",
-    "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
-    "missing condition": "This line must not run every time.",
-    "missing bound": "{0} is one bound only: another one is missing.",
+    MOVE: "The lines are in the wrong order here.",
     "missing index": "The results are right with all of the array, not only this part.",
 }
 _AROUND = {

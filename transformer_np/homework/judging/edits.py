@@ -7,11 +7,10 @@ an `if`, and no number is replaced by an unrelated one.
 import ast
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from .edit import Edit
-from .rearranged import of_several_places
-from .syntax import Names, counts_up, expression, is_name, is_named_result, is_value, name_of, places
+from .edit import MOVE, ORDER, Edit
+from .syntax import Names, counts, counts_up, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -59,17 +58,13 @@ _LIKE = (
     ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("random", "standard_normal"),
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
-_OTHER_BOUND = {  # of a comparison x of a: one by a variable y, one by 0
-    **dict.fromkeys((ast.Gt, ast.GtE), ("x & (a < y)", "x | (a < 0)")),
-    **dict.fromkeys((ast.Lt, ast.LtE), ("x | (a >= y)", "x & (a >= 0)")),
-}
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
-def edits_of(tree, without=(), parameters=()):
-    """The Edits of a function or class; without: the names of methods that stay as they are; parameters: the names of
-    those of a right answer, in their order"""
+def edits_of(tree, without=(), order=()):
+    """The Edits of a function or class; without: the names of methods that stay as they are; order: its parameters in
+    that of a right answer, if it has another one"""
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
@@ -80,15 +75,16 @@ def edits_of(tree, without=(), parameters=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                order = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
-                edit = Edit(kind, order, node, parent, field, index, new)
+                when = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
+                edit = Edit(kind, when, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
-    yield from of_several_places(tree, without, parameters)
+    yield from _reordered(tree, order)
+    yield from _moved(tree, without)
 
 
 def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
@@ -201,9 +197,6 @@ def _small(node, parent, field, names):
             yield "order", ast.Assign([ast.Tuple(parts, ast.Store())], node.value)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _assignments(node, node.targets[0], names)
-    elif isinstance(node, ast.Expr) and _is_equality(node.value):
-        target = ast.Name(node.value.left.id, ast.Store())
-        yield "not assigned", ast.Assign([target], node.value.comparators[0])
     elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("(..., None)", "(..., np.newaxis)"):
         if "axis" in names.at(node):
             yield "axis", ast.Call(expression("np.expand_dims"), [node.value, expression("axis")], [])
@@ -216,18 +209,10 @@ def _small(node, parent, field, names):
         for other in [pair[pair[0] == name] for pair in _LIKE if name in pair]:
             is_part = isinstance(node, ast.Attribute)
             yield "function", ast.Attribute(node.value, other, node.ctx) if is_part else ast.Name(other, ast.Load())
-    elif isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_BOUND and field != "test":
-        by_variable, by_zero = (_parsed(form) for form in _OTHER_BOUND[type(node.ops[0])])
-        yield "missing bound", _filled(by_zero, {"x": node, "a": node.left})
-        for name in names.at(node):
-            yield "missing bound", _filled(by_variable, {"x": node, "a": node.left, "y": ast.Name(name, ast.Load())})
     elif field == "test" and isinstance(node, ast.Name) and node.id in names.optional:
         yield "truth value", expression(f"{node.id} is not None")
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
         yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
-    if isinstance(node, ast.Assign | ast.AugAssign) and field in ("body", "orelse"):
-        for name in sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)} & names.optional):
-            yield "missing condition", ast.If(expression(f"{name} is not None"), [node], [])
     if isinstance(node, ast.Call):
         yield from _calls(node, names)
     if isinstance(node, ast.List) and isinstance(parent, ast.Call):
@@ -243,11 +228,6 @@ def _in_other_order(parts):
         other = list(parts)
         other[i], other[j] = other[j], other[i]
         yield other
-
-
-def _is_equality(node):
-    """Whether a node asks whether a variable equals something."""
-    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, ast.Name)
 
 
 def _rebracketed(node):
@@ -399,20 +379,13 @@ def _other_functions(node, parent, field, names):
 
 
 def _missing(node, parent, field, names):
-    """A condition, a factor or a term that is missing."""
-    if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and field == "body":
-        for test in names.tests:
-            if {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} <= {*names.at(node), *names.others}:
-                yield "missing condition", ast.If(test, [node], [])
-                yield "missing condition", ast.If(ast.UnaryOp(ast.Not(), test), [node], [])
+    """A factor or a term that is missing."""
     if isinstance(node, ast.Constant) and type(node.value) is int and not isinstance(parent, ast.keyword | ast.Slice):
         yield from (("number", ast.Name(name, ast.Load())) for name in names.at(node))
     if not is_value(node, parent, field) or is_named_result(node, parent, names):
         return
     if isinstance(node, ast.Call) and name_of(node.func) in ("zeros", "zeros_like", "empty", "empty_like"):
         return  # whatever is done to zeros changes only their dtype
-    for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
-        yield from (("missing part", new) for new in _around(f"self.{name}(x); self.{name}.backward(x)", node))
     for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
         yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
@@ -426,3 +399,33 @@ def _missing(node, parent, field, names):
 
 
 _GROUPS = (_small, _names, _functions, _missing, _other_functions)
+
+
+# --- several places at once -------------------------------------------------------------------------------------------
+
+
+_NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
+
+
+def _reordered(tree, order):
+    """The Edit that gives a function its parameters in another order."""
+    if order:
+        args, hints = tree.args.args, {arg.arg: arg.annotation for arg in tree.args.args}
+        moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(order) if name != args[i].arg]
+        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
+        yield replace(first, also=tuple(others))
+
+
+def _moved(tree, without):
+    """Edits that move a line behind the next one. Of a line and a loop or branch the line is marked."""
+    for parent in ast.walk(tree):
+        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
+            lines = getattr(parent, field, None)
+            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
+                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
+                    both = [
+                        Edit(MOVE, 1, line, parent, field, i, below),
+                        Edit(MOVE, 1, below, parent, field, i + 1, line),
+                    ]
+                    first, other = sorted(both, key=lambda edit: hasattr(edit.node, "body"))
+                    yield replace(first, also=(other,))

@@ -9,7 +9,6 @@ from .example import smallest_call
 from .explain import Explanation, explain
 from .finding import CHANGED, SHARED, broken_rules
 from .place import INVENTED, Place
-from .unread import about_unread, labels_of_unread
 from .words import WIDTH, cases_of, listed
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
@@ -47,9 +46,13 @@ class Verdict:
         return f"<{self.exercise}: {self.outcome}{f' ({self.misconception})' if self.misconception else ''}>"
 
 
-def judge(trials, found, pointed=None, is_brief=False):
+def judge(trials, found, pointed=None, order=(), is_brief=False):
     """The verdict on an answer, from its Findings in all cases of the trials, and what is known about its lines, a
-    Pointed or None. is_brief: whether no mistake is looked for, which takes longest"""
+    Pointed or None.
+
+    order: its parameters in the right order, if it has another one
+    is_brief: whether no mistake is looked for, which takes longest
+    """
     exercise = trials.exercise
     if found[0].tried.not_started:
         return not_started(trials, found[0].tried)
@@ -60,33 +63,29 @@ def judge(trials, found, pointed=None, is_brief=False):
     core = all(finding.case.extended for finding in failed)
     first = next(finding for finding in failed if core or not finding.case.extended)
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
-    if trials.order:  # what else is said would be of the wrong arguments
-        text = f"The parameters are in the wrong order: the exercise has ({', '.join(trials.order)})."
+    if order:  # what else is said would be of the wrong arguments
+        text = f"The parameters are in the wrong order: the exercise has ({', '.join(order)})."
         explanation = Explanation([ORDER], [text], [])
         is_shown = pointed and pointed.place and pointed.place.kind == ORDER
-        lines = lines_to_show(trials, pointed if is_shown else None, {}, explanation)
+        lines = lines_to_show(pointed if is_shown else None, {}, explanation)
     elif all(finding.wrong == [] for finding in failed):
         explanation = Explanation(list(rules), list(rules.values()), [])
-        lines = lines_to_show(trials, pointed, rules, Explanation([], [], []))
+        lines = lines_to_show(pointed, rules, Explanation([], [], []))
     else:
         explanation = _unexplained(found) if is_brief else _explained(trials, found, pointed)
-        lines = lines_to_show(trials, pointed, rules, explanation)
-        explanation = _with_rules(trials, explanation, rules, lines)
-    left_out = [finding for of in trials.unread.values() for finding in of.values()]
-    labels = _labels([*failed, *left_out])
-    message = [_lead(trials, found, first, core, labels, explanation), *_told(explanation, rules, lines)]
-    of_core = [[finding for finding in of if not finding.case.extended] for of in (found, left_out)]
-    share, core_share = _share(found, left_out), _share(*of_core)
+        lines = lines_to_show(pointed, rules, explanation)
+        explanation = _with_rules(explanation, rules, lines)
+    message = [_lead(trials, found, first, core, _labels(failed), explanation), *_told(explanation, rules, lines)]
+    core_share = _share([finding for finding in found if not finding.case.extended])
     return Verdict(
-        exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, share, trials.seed,
-        core, lines.first, lines.repair, core_share,
+        exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, _share(found),
+        trials.seed, core, lines.first, lines.repair, core_share,
     )  # fmt: skip
 
 
-def _share(found, left_out):
-    """The fraction of the cases that are right, 1 of none. left_out: wrong ones for parameters that nothing reads"""
-    wrong = _labels([*(finding for finding in found if not finding.right), *left_out])
-    return 1 - len(wrong) / max(1, len({*_labels(found), *wrong}))
+def _share(found):
+    """The fraction of the cases that are right, 1 of none."""
+    return 1 - len(_labels(finding for finding in found if not finding.right)) / max(1, len(_labels(found)))
 
 
 def _is_crash_of(first, finding):
@@ -111,26 +110,20 @@ def _unexplained(found):
     return Explanation([], [smallest_call(found)], [])
 
 
-def _with_rules(trials, explanation, rules, lines):
-    """The Explanation with the rules that are broken too, and the parameters that nothing reads."""
-    trials.begin()
+def _with_rules(explanation, rules, lines):
+    """The Explanation with the rules that are broken too."""
     also = [f"Also: {text}" for name, text in rules.items() if name != SHARED]
-    unread = labels_of_unread(trials, explanation.listed) if trials.unread else {}
     names = explanation.names or [*rules] or ([lines.place.kind] if lines.place else [])
-    return replace(
-        explanation,
-        names=[*names, *(f"{name} not used" for name in unread)],
-        texts=[*explanation.texts, *also, *(about_unread(unread) if unread else [])],
-    )
+    return replace(explanation, names=names, texts=[*explanation.texts, *also])
 
 
 def _lead(trials, found, first, core, labels, explanation):
     """The beginning of a message: the outcome, what is wrong, and the cases that fail; after a crash, its lines."""
-    exercise, left_out = trials.exercise, [finding for of in trials.unread.values() for finding in of.values()]
+    exercise = trials.exercise
     if all(finding.wrong == [] for finding in found):
         summary, trace = "The results are right, but the function breaks a rule.", ""
     else:
-        summary, trace = first.fact({i for finding in (*found, *left_out) for i in finding.wrong or ()})
+        summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
         summary = f"{first.outcome}. {summary}" if not core else summary
     plain = [finding for finding in found if not finding.case.label]
     is_plain_right = plain and all(f.right for f in plain) and not all(f.case.is_narrow for f in plain)
@@ -186,7 +179,7 @@ class Lines:
         return self.place.repair if self.place else ""
 
 
-def lines_to_show(trials, pointed, rules, explanation):
+def lines_to_show(pointed, rules, explanation):
     """The Lines for a wrong answer.
 
     pointed: a Pointed or None; rules: {name: text} of those that are broken
@@ -199,7 +192,7 @@ def lines_to_show(trials, pointed, rules, explanation):
         place = replace(place, repair="")
         shown = [_look(place.marks)]
     elif place:
-        what = "the rest" if trials.unread else "the results" if rules and explanation.names else "it"
+        what = "the results" if rules and explanation.names else "it"
         shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
     else:
         first = pointed.suspects[0].line if pointed.suspects else at

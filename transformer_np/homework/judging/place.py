@@ -9,7 +9,7 @@ import numpy as np
 
 from ..guard import guarded, unheard
 from .cover import Cells, Cover, unwarned
-from .edit import MOVES, about, undone_by
+from .edit import MOVE, about, undone_by
 from .family import Family, without_huge_arrays
 from .hypothesis import Hypothesis
 from .search import Search
@@ -145,7 +145,7 @@ def _place(family, edit):
     node = edit.node
     is_attribute = edit.kind == "function" and isinstance(node, ast.Attribute) and node.lineno == node.end_lineno
     shown, before, rest = family.parts(node, is_attribute)
-    others = [other.node for other in edit.also if edit.kind not in MOVES]
+    others = [other.node for other in edit.also if edit.kind != MOVE]
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
     one = Hypothesis(edit.kind, about(edit), "student", edit, node, marks)
     if edit.also:
@@ -170,7 +170,7 @@ def _repaired(family, edit):
     parts = sorted((edit, *edit.also), key=lambda part: part.node.col_offset)
     begins, ends = [part.node.col_offset for part in parts], [part.node.end_col_offset for part in parts]
     is_one = {line for part in parts for line in (part.node.lineno, part.node.end_lineno)} == {edit.node.lineno}
-    if edit.kind in MOVES or not is_one or any(end > begin for end, begin in zip(ends, begins[1:], strict=False)):
+    if edit.kind == MOVE or not is_one or any(end > begin for end, begin in zip(ends, begins[1:], strict=False)):
         return ""
     line = family.lines[edit.node.lineno - 1].encode()
     for part, begin, end in zip(parts[::-1], begins[::-1], ends[::-1], strict=True):

@@ -12,10 +12,11 @@ from functools import cache
 import numpy as np
 
 from .attempt import attempt, work_of
-from .edit import MOVES, ORDER, Tokens, parameters
+from .edit import MOVE, ORDER, Tokens, parameters
 from .edits import edits_of
 from .family import MOST_STEPS, OF_A_STEP, family_with
 from .finding import Finding
+from .order import order_of
 from .syntax import name_of
 
 
@@ -68,7 +69,9 @@ class Search:
         of the ones before them, the smallest first."""
         crash, trials = self.found[self._order[0]].tried.crash, self.trials
         lines = {int(part) for part in re.findall(r", line (\d+)", crash.trace)} if crash else ()
-        edits = [e for tree in self.family.trees.values() for e in edits_of(tree, trials.exercise.given, trials.order)]
+        first, *helpers = self.family.trees.values()
+        edits = edits_of(first, trials.exercise.given, order_of(trials.exercise, first))
+        edits = [*edits, *(edit for tree in helpers for edit in edits_of(tree))]
         change_of = cache(Tokens(self.family, self._shared).change_of)
 
         def unlikeliness(edit):
@@ -88,7 +91,7 @@ class Search:
 
     def _distance(self, edit, change_of):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
-        if self.undone is None or edit.kind in MOVES:
+        if self.undone is None or edit.kind == MOVE:
             return 0
         change = change_of(edit)
         if not self.undone:  # only the order changes

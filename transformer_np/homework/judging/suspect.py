@@ -30,7 +30,7 @@ def _suspect(sides, places, cause=None):
 
 def suspects_of(sides, names=()):
     """At most two places, as Hypotheses: where the values of listed mistakes are made, or else where other values make
-    it right."""
+    it right, or else what is between right values and a wrong result."""
     if sides.own.answer is None or not sides.right:
         return []
     search = Replaced(sides, with_late=not names)
@@ -40,14 +40,12 @@ def suspects_of(sides, names=()):
     proven = search.places() if not single or len(names) == 1 else []
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
-    chosen = both or single or proven or made or _sole(sides)
-    found = {}
-    for places in chosen or [new for new in [_new_array(sides, sides.failed[0])] if new]:
-        places, first = search.maker(places) or places, sides.failed[0]
-        is_elsewhere = any(sides.is_shared(part) or sides.calls_own(part, first) for part in places)
-        if places and not is_elsewhere:
-            places = _new_array(sides, first) or places
-            suspect = _suspect(sides, places)
+    first, found = sides.failed[0], {}
+    chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
+    for places in filter(None, chosen):
+        places = search.maker(places) or places
+        if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
+            suspect = _suspect(sides, _new_array(sides, first) or places)
             found.setdefault(tuple(suspect.marks), suspect)
     return list(found.values())[:MOST]
 
@@ -64,15 +62,6 @@ def to_show(sides, suspects, named):
     suspects = [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
     reads = {n.lineno: n for n in sides.scope if isinstance(n, ast.Name) and n.id in unused}
     return suspects or ([_suspect(sides, [*reads.values()])] if len(reads) == 1 else [])
-
-
-def _sole(sides):
-    """[[the only statement of the answer]], if it has one only; of a crash the traceback shows the line, if it has."""
-    if sides.found[sides.failed[0]].tried.crash:
-        return []
-    body = getattr(next(iter(sides.family.trees.values())), "body", ())
-    body = [s for s in body if not isinstance(getattr(s, "value", None), ast.Constant)]  # a docstring
-    return [body] if len(body) == 1 and isinstance(body[0], ast.Return) else []
 
 
 # --- values that named mistakes make ----------------------------------------------------------------------------------
@@ -205,6 +194,27 @@ def _lines_before(sides, nodes, number, fine):
                 found.append(statement)
                 left += [n for n in inputs_of(statement, own) if n not in fine]
     return sorted(found, key=lambda s: s.lineno)
+
+
+def _before_results(sides):
+    """The statements and expressions between right values and the wrong results, if they are in at most MOST lines, and
+    if no NaN is made, whose line tells more."""
+    number, places = sides.failed[0], []
+    own, fine = sides.values(number), sides.fine_in(number, False)
+    finding, returned = sides.found[number], [n for n in sides.returned_as(sides.own) if n in own]
+    if finding.results is None or first_not_finite(sides):
+        return []
+    is_each = len(returned) == len(finding.expected)
+    wrong = [n for i, n in enumerate(returned) if (i in finding.wrong if is_each else n not in fine)]
+    wrong = [n for n in wrong if is_array(own[n][0])]
+    if wrong == returned and finding.outcome == "wrong shape" and fine.issuperset(returned):
+        return returned  # right for something else
+    for node in wrong:
+        is_variable = isinstance(node, ast.Name | ast.Attribute)
+        variables = [node] if is_variable else [n for n in inputs_of(node, own) if n not in fine]
+        places += _lines_before(sides, variables, number, fine) + ([] if is_variable else [node])
+    is_few = None not in places and len({place.lineno for place in places}) <= MOST
+    return sorted(places, key=lambda place: place.lineno) if is_few else []
 
 
 def _new_array(sides, number):

@@ -101,11 +101,9 @@ class Names:
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         self.changed = {name_of(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
-        self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
         products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
         self.factors = {ast.unparse(n.right): n for n in products if isinstance(n.right, ast.Call)}  # such as / sqrt(K)
         every = {name for first in self.first.values() for name in first}
-        self.others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - every  # not of a function
         self.computed = every - self.parameters
         self.attributes = sorted(
             {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and is_name(n.value, "self")}
@@ -148,10 +146,3 @@ def is_value(node, parent, field):
         return False
     name = getattr(node, "operand", node)  # no factor makes anything of infinity
     return not (is_name(name, "self") or is_name(name, "np") or getattr(name, "attr", "") in ("shape", "inf"))
-
-
-def in_order(tree, names):
-    """The parameters of a function in the order that these names have; () if they have it, or others are among them."""
-    own = [arg.arg for arg in tree.args.args] if isinstance(tree, ast.FunctionDef) else []
-    right = tuple(name for name in names if name in own)
-    return right if len(right) == len(own) and right != tuple(own) else ()

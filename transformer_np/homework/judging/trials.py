@@ -1,6 +1,5 @@
 """The cases of an exercise with the right results and those of wrong variants, and the work that a verdict may take."""
 
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,19 +19,14 @@ class Trials:
 
     left: the work that may still be done for a verdict, by all searches together, in units of `work_of`; an answer that
     was judged before changes nothing: what it made known is paid for again
-    unread: {parameter that nothing in the answer reads: {number: Finding} of the wrong cases left out for it}
-    whole: the trials with these cases
-    order: the parameters of the answer in the order of the exercise, if it has them in another one
     """
-
-    order = ()
 
     DRAWS = 3  # of every case, with different sizes and numbers
     WORK, OF_A_VARIANT = 4_000_000, 5_000
 
     def __init__(self, exercise, seed):
         self.exercise, self.seed = exercise, seed
-        self._of_variant, self.unread, self.whole = {}, {}, self
+        self._of_variant = {}
         self.begin()
         self.cases = [
             case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
@@ -54,15 +48,6 @@ class Trials:
     @cached_property
     def _of_reference(self):
         return [attempt(self.exercise, self.exercise.reference, case) for case in self.cases]
-
-    def only(self, numbers, unread):
-        """The trials of some of the cases alone; unread: see there."""
-        part = copy(self)
-        part.unread, part.whole = unread, self
-        part.cases, part._of_variant = [self.cases[n] for n in numbers], {}
-        part.expected, part.shares = ([of[n] for n in numbers] for of in (self.expected, self.shares))
-        part.begin()
-        return part
 
     def begin(self):
         """Before another verdict."""
