@@ -483,6 +483,10 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
     "stub below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}"), 2, ""),
     "wrong below.py": (f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}", 2, "; also in line 13, not counted"),
     "wrong below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}"), 2, "also in cell 1, line 13, not c"),
+    "keeps.py": (
+        f"kept = []\n{SOFTMAX.replace('    e =', '    kept.append(x)' + chr(10) + '    e =')}\ndef relu(x):\n"
+        "    return np.maximum(x, 0) if kept else x\n", 1, "",
+    ),
     "exits.py": (f"{SOFTMAX}\ndef relu(x):\n    exit()\n", 1, ""),
     "colab.ipynb": (
         notebook(
