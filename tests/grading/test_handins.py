@@ -302,9 +302,12 @@ def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path
     assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
-def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
+@pytest.mark.parametrize(
+    "how", ["from helping import positive", "from .helping import positive", "from . import helping"]
+)
+def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path, how):
     helping = "def positive(x):\n    return x * (x > 0)\n"
-    text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
+    text = f"def relu(x):\n    {how}\n    return {how.split()[-1].replace('helping', 'helping.positive')}(x)\n"
     hand_in(tmp_path / "src", {"helping": helping, "homework": text})
     alone = ["homework.py imports helping from its folder: hand in both"]
     for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
@@ -471,6 +474,10 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
     "one imports another": (
         {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
         "zzz.py fails before its end (ZeroDivisionError: division by zero)",
+    ),
+    "one imports others from its folder": (
+        {"a.py": SOFTMAX, "b.py": "from .a import softmax\nfrom . import z\nrelu = z.relu\n", "z.py": RIGHT},
+        2, "",
     ),
     "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "before its end (ValueError: no)"),
     "a cell runs another file": (

@@ -93,10 +93,15 @@ def not_there(sources, path):
     remarks = []
     for file, code in sources.items():
         folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
-        for package in _imported(code):
+        for package, is_near in _imported(code).items():
             if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
                 remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
-            elif package not in sys.stdlib_module_names and package not in _THERE and not is_stood_for(package):
+            elif (
+                not is_near
+                and package not in sys.stdlib_module_names
+                and package not in _THERE
+                and not is_stood_for(package)
+            ):
                 with suppress(ImportError, ValueError):
                     if find_spec(package):
                         remarks.append(f"{file} imports {package}, which is not there where answers are graded")
@@ -112,11 +117,15 @@ def _statements(code):
 
 
 def _imported(code):
-    """The packages that some code imports, but for those that it can do without."""
+    """{package that some code imports: whether from its own folder, as in `from .helpers import …`}, but for those that
+    it can do without."""
     nodes = [node for statement in _statements(code) for node in ast.walk(statement)]
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
-    return dict.fromkeys(name.partition(".")[0] for name in names)
+    nodes = [node for node in nodes if id(node) not in tried]
+    near = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
+    own = [node.module or alias.name for node in near for alias in node.names]
+    names = [name for node in nodes for name in modules_of(node)]
+    return {name.partition(".")[0]: is_near for is_near, of in ((True, own), (False, names)) for name in of}
 
 
 def _of_package(nodes):
