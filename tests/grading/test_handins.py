@@ -220,10 +220,12 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
 
 
 @pytest.mark.long
-def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path):
+@pytest.mark.parametrize("name", ["homework.ipynb", "homework.py"])
+def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path, name):
     first = "import sys\nassert any(name[:4] == 'matp' for name in sys.modules)\nfrom transformer_np import homework"
-    (tmp_path / "homework.ipynb").write_text(notebook(first, "homework.progress()", RELU), encoding="utf-8")
-    code = f"from transformer_np.homework import load; load({str(tmp_path / 'homework.ipynb')!r})"
+    content = notebook(first, "homework.progress()", RELU) if name.endswith("b") else f"{first}\n{RELU}# to plot\n"
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    code = f"from transformer_np.homework import load; load({str(tmp_path / name)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -33,7 +33,7 @@ from .remarks import best, how, missing, not_there, of_library, place, remarks_o
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
-DRAWING = "plot", "progress"  # words in code that may draw
+DRAWING = b"plot", b"progress"  # words in code that may draw
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
 
@@ -201,8 +201,13 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
     begun: a list to which the module and its definitions are added before each piece; again: whether it is executed
         once more, and has shown everything
     """
-    in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
-    if in_notebook and any(word in (piece["code"] or "") for piece in pieces for word in DRAWING):
+    code = (
+        path.read_bytes()
+        if name.endswith(".py")
+        else "".join(piece["code"] for piece in pieces).encode("utf-8", "replace")
+    )
+    in_notebook = name.endswith(".ipynb") or b"get_ipython" in code
+    if any(word in code for word in DRAWING):
         with suppress(ImportError):  # in the page's Python there are no pictures
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
