@@ -238,6 +238,11 @@ def test_a_file_whose_answers_leave_nothing_is_executed_once(written, here):
         (f"from transformer_np import F\nx = F.relu(-1.0)\n{OWN_RELU}def tanh(y):\n    return y + x\n", "tanh needs"),
         (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
         (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
+        ("from transformer_np.layers.blocks import EncoderBlock as E\nclass EncoderBlock(E):\n    pass", "needs `E`"),
+        ("from transformer_np import training\nclass Adam(training.AdamW):\n    pass", "Adam needs `training.AdamW`"),
+        ("from transformer_np.training import SGD\nclass Adam(SGD):\n    pass", ""),
+        ("import transformer_np as t\ndef greedy_decode(model, src):\n    return t.beam_search(model, src)", "`t.beam"),
+        ("import transformer_np.functional as F\nclass AddNorm:\n    def forward(self):\n        return F.relu(1)", ""),
         (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from
     ],
 )  # fmt: skip

@@ -5,10 +5,8 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
-import numpy as np
-
-from ..support.intercept import is_of_package
 from .definitions import DEFINES, NO_PYTHON, by_name, modules_of, reached, read_by
+from .parts import gets_parts, names_beside
 from .path import all_exercises
 from .standins import is_stood_for
 
@@ -139,7 +137,7 @@ def _of_package(nodes):
 
 def of_library(sources):
     """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
-    call is refused, except in exercises that are built from parts of it. sources: as for `not_there`"""
+    call is refused, except that of a part from which the exercise is built. sources: as for `not_there`"""
     remarks = []
     for file, code in sources.items():
         statements = _statements(code)
@@ -149,30 +147,46 @@ def of_library(sources):
         for name in (name for name in all_exercises() if name in nodes):
             answer = reached(nodes, [name], lambda node: read_by(ast.unparse(node)))
             needed = [node for one in answer for node in nodes[one]]
-            if (call := next(_calls_of_package(needed), None)) and not _gets_parts(all_exercises()[name]):
-                where = place(file, None, None if file.endswith(".ipynb") else call.lineno)
-                what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
+            exercise = all_exercises()[name]
+            for used in _refused(needed, exercise)[:1]:
+                where = place(file, None, None if file.endswith(".ipynb") else used.lineno)
+                what = f"{name} needs `{ast.unparse(used)}` ({where})"
                 remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
     return remarks
 
 
-def _calls_of_package(statements):
-    """The calls in some statements of what they import from this package."""
+def _refused(statements, exercise):
+    """The expressions in some statements that call or inherit from what an answer does not get of this package."""
     definitions = [node for node in statements if isinstance(node, DEFINES)]
+    nodes = [node for one in statements for node in ast.walk(one)]
     inside = [node for one in definitions for node in ast.walk(one)]
     imported = _of_package(statements) - {node.name for node in definitions} | _of_package(inside)
-    for node in (node for one in statements for node in ast.walk(one)):
-        root = node.func if isinstance(node, ast.Call) else None
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if isinstance(root, ast.Name) and root.id in imported:
-            yield node
+    found = []
+    for node in nodes:
+        for used in [node.func] if isinstance(node, ast.Call) else getattr(node, "bases", []):
+            root = used
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in imported:
+                found.append((used, isinstance(node, ast.Call)))
+    if found and gets_parts(exercise):
+        imports = [node for node in nodes if _of_package([node])]
+        return [used for used, _ in found if _is_no_part(_meant(used, imports), exercise)]
+    return [used for used, is_call in found if is_call]
 
 
-def _gets_parts(exercise):
-    """Whether an exercise is built from parts of the library, which it then has where it is graded."""
-    given = [value for case in exercise.cases(np.random.default_rng(0)) for value in case.arguments]
-    return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
+def _meant(used, imports):
+    """The object of this package that an expression stands for, None if there is none."""
+    space = {}
+    with suppress(ImportError, AttributeError, NameError):
+        exec(compile(ast.Module(imports, []), "<imports>", "exec"), space)
+        return eval(ast.unparse(used), space)
+
+
+def _is_no_part(value, exercise):
+    """Whether an answer to an exercise that gets parts of the library does not get this one."""
+    home = exercise.reference.__module__
+    return getattr(value, "__module__", None) == home and value.__name__ not in names_beside(exercise)
 
 
 def how(file, kind):
