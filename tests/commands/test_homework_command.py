@@ -222,6 +222,15 @@ def test_no_answer_finds_what_another_has_left_as_in_grade(written, what):
     assert checks.of("softmax").passed and checks.of("relu").passed
 
 
+def test_code_that_does_not_end_is_begun_once_although_an_answer_leaves_something(written, here):
+    endless = "print('begun', file=open('log.txt', 'a'))\nwhile True:\n    pass\n"
+    keeps = "seen = []\n\ndef tanh(x):\n    seen.append(x)\n    return np.tanh(x)\n"
+    written(f"{RIGHT}\n{endless}\n{keeps}\ndef relu(x):\n    return np.maximum(x, len(seen))\n")
+    checks = Checks(load("homework.py", 0.5, strict=False), seed=0)
+    assert checks.of("tanh").passed and checks.of("relu").passed
+    assert (here / "log.txt").read_text() == "begun\n"
+
+
 def test_a_file_whose_answers_leave_nothing_is_executed_once(written, here):
     warns = "import warnings\n\ndef tanh(x):\n    warnings.warn('slow', stacklevel=1)\n    return np.tanh(x)\n"
     written(f"print('executed', file=open('log.txt', 'a'))\n{RIGHT}\n\n{warns}")

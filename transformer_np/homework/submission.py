@@ -97,7 +97,7 @@ def load(path, time_limit=SECONDS, strict=True):
 def _executed(submission, paths, limit, strict, is_again=False):
     """The Submission with all that its files, {name: Path}, define. is_again: whether they have shown everything."""
     path, names = submission.path, list(all_exercises())
-    found, modules, crashes = [], [], {}
+    found, modules, crashes, ended = [], [], {}, {}
     with _importable(path if path.is_dir() else path.parent) as of_students:
         left = [*submission.survey.load.items()]
         while left:
@@ -109,13 +109,15 @@ def _executed(submission, paths, limit, strict, is_again=False):
                 )
             except Stopped as stopped:
                 for module, _ in begun[-1:]:  # once more without what took too long
-                    sys.modules.pop(module.__name__, None)
+                    for known in [known for known, one in sys.modules.items() if one is module]:
+                        del sys.modules[known]
                     pieces = without(of_file["pieces"], len(begun), name in crashes)
                     left.insert(0, (name, of_file | {"pieces": pieces}))
                 crashes.setdefault(name, Crash("TimeoutError", str(stopped), "", stopped.trace))
             else:
                 modules.append(module)
                 found.append(defined)
+                ended[name] = of_file
                 if error is not None:
                     crashes.setdefault(name, crash_of(error))
             if strict and name in crashes:
@@ -129,9 +131,10 @@ def _executed(submission, paths, limit, strict, is_again=False):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
+    at_once = replace(submission, survey=replace(submission.survey, load=ended))  # without what took too long
     return replace(
         submission, definitions=definitions, imported=imported, modules=tuple(modules), crashes=crashes,
-        helpers=helpers, again=partial(_executed, submission, paths, limit, strict=False, is_again=True),
+        helpers=helpers, again=partial(_executed, at_once, paths, limit, strict=False, is_again=True),
     )  # fmt: skip
 
 
