@@ -202,8 +202,9 @@ def _fail(error, code):
 
 
 def _short(error, most=2000):
-    """The message in at most three lines, without control characters."""
+    """The message in at most three lines, or one and those of a traceback, without control characters."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    lines = [*lines[:2], " ".join(lines[2:])]
+    if not all(line.startswith("  ") for line in lines[1:]):
+        lines = [*lines[:2], " ".join(lines[2:])]
     text = "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines if line)
     return text if len(text) <= most else text[:most] + " …"

@@ -182,6 +182,51 @@ def test_of_a_chapter_that_is_begun_all_is_listed_and_what_the_page_has_put_into
 OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
 
 
+KEPT = {  # what an answer may leave: code, a line that keeps something, how much is kept
+    "a number": ("count = 0", "global count; count += 1", "count"),
+    "a cache": ("seen = {}", "seen['x'] = x", "len(seen)"),
+    "a list of a list": ("seen = [[]]", "seen[0].append(1)", "len(seen[0])"),
+    "an array": ("seen = np.zeros(2)", "seen[1] = 1", "seen[1]"),
+    "a function": ("def seen(): pass", "seen.count = 1", "len(vars(seen))"),
+    "a default": ("def seen(x=[]): return x", "seen().append(1)", "len(seen())"),
+    "a closure": ("def cell(c):\n    return lambda: c\nseen = cell([])", "seen().append(1)", "len(seen())"),
+    "a class": ("class Seen:\n    count = 0", "Seen.count = 1", "Seen.count"),
+    "a method": ("class Seen:\n    def of(self): return vars(self)\nof = Seen().of", "of()['x'] = 1", "len(of())"),
+    "a partial": ("import functools\ndo = functools.partial(list, [])", "do.args[0].append(1)", "len(do.args[0])"),
+    "a generator": (
+        "rng, new = np.random.default_rng(1), np.random.default_rng(1).bit_generator.state", "rng.random()",
+        "rng.bit_generator.state != new",
+    ),
+    "another file": ("import beside", "beside.seen.append(1)", "len(beside.seen)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_no_answer_finds_what_another_has_left_as_in_grade(written, what):
+    define, keep, kept = KEPT[what]
+    written("seen = []\n", "beside.py")
+    softmax = RIGHT.partition("\n\n\ndef softmax_b")[0].replace("    largest = ", f"    {keep}\n    largest = ")
+    written(f"{softmax}\n\n\n{define}\n\n\ndef relu(x):\n    return np.maximum(x, 0) + ({kept})\n")
+    checks = Checks(load("homework.py"), seed=0)
+    assert checks.of("softmax").passed and checks.of("relu").passed
+
+
+def test_code_that_does_not_end_is_begun_once_although_an_answer_leaves_something(written, here):
+    endless = "print('begun', file=open('log.txt', 'a'))\nwhile True:\n    pass\n"
+    keeps = "seen = []\n\ndef tanh(x):\n    seen.append(x)\n    return np.tanh(x)\n"
+    written(f"{RIGHT}\n{endless}\n{keeps}\ndef relu(x):\n    return np.maximum(x, len(seen))\n")
+    checks = Checks(load("homework.py", 0.5, strict=False), seed=0)
+    assert checks.of("tanh").passed and checks.of("relu").passed
+    assert (here / "log.txt").read_text() == "begun\n"
+
+
+def test_a_file_whose_answers_leave_nothing_is_executed_once(written, here):
+    warns = "import warnings\n\ndef tanh(x):\n    warnings.warn('slow', stacklevel=1)\n    return np.tanh(x)\n"
+    written(f"print('executed', file=open('log.txt', 'a'))\n{RIGHT}\n\n{warns}")
+    assert [exercise.name for exercise, verdict in check_all(load("homework.py")) if verdict.passed]
+    assert (here / "log.txt").read_text() == "executed\n"
+
+
 @pytest.mark.parametrize(
     ("text", "called"),
     [
@@ -191,6 +236,11 @@ OWN_RELU = "def relu(x):\n    return x * (x > 0)\n"
         (f"from transformer_np import F\nx = F.relu(-1.0)\n{OWN_RELU}def tanh(y):\n    return y + x\n", "tanh needs"),
         (f"from transformer_np.functional import relu\n{OWN_RELU}\n\ndef tanh(x):\n    return relu(x)", ""),
         (f"from transformer_np import F\n{OWN_RELU}assert F.relu(3) == relu(3)\n", ""),
+        ("from transformer_np.layers.blocks import EncoderBlock as E\nclass EncoderBlock(E):\n    pass", "needs `E`"),
+        ("from transformer_np import training\nclass Adam(training.AdamW):\n    pass", "Adam needs `training.AdamW`"),
+        ("from transformer_np.training import SGD\nclass Adam(SGD):\n    pass", ""),
+        ("import transformer_np as t\ndef greedy_decode(model, src):\n    return t.beam_search(model, src)", "`t.beam"),
+        ("import transformer_np.functional as F\nclass AddNorm:\n    def forward(self):\n        return F.relu(1)", ""),
         (stub_file(list(all_exercises().values())), ""),  # blocks call the parts that they are built from
     ],
 )  # fmt: skip

@@ -217,10 +217,12 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
 
 
 @pytest.mark.long
-def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path):
+@pytest.mark.parametrize("name", ["homework.ipynb", "homework.py"])
+def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path, name):
     first = "import sys\nassert any(name[:4] == 'matp' for name in sys.modules)\nfrom transformer_np import homework"
-    (tmp_path / "homework.ipynb").write_text(notebook(first, "homework.progress()", RELU), encoding="utf-8")
-    code = f"from transformer_np.homework import load; load({str(tmp_path / 'homework.ipynb')!r})"
+    content = notebook(first, "homework.progress()", RELU) if name.endswith("b") else f"{first}\n{RELU}# to plot\n"
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    code = f"from transformer_np.homework import load; load({str(tmp_path / name)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -302,9 +304,12 @@ def test_what_is_below_the_second_code_that_does_not_end_does_not_count(tmp_path
     assert checks.of("softmax").verdict.message.startswith("softmax: crashed. softmax is missing because")
 
 
-def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path):
+@pytest.mark.parametrize(
+    "how", ["from helping import positive", "from .helping import positive", "from . import helping"]
+)
+def test_a_helper_may_be_imported_inside_of_an_answer(tmp_path, how):
     helping = "def positive(x):\n    return x * (x > 0)\n"
-    text = "def relu(x):\n    from helping import positive\n    return positive(x)\n"
+    text = f"def relu(x):\n    {how}\n    return {how.split()[-1].replace('helping', 'helping.positive')}(x)\n"
     hand_in(tmp_path / "src", {"helping": helping, "homework": text})
     alone = ["homework.py imports helping from its folder: hand in both"]
     for path, remarks in ((tmp_path, []), (tmp_path / "src", []), (tmp_path / "src" / "homework.py", alone)):
@@ -472,6 +477,10 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
         {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
         "zzz.py fails before its end (ZeroDivisionError: division by zero)",
     ),
+    "one imports others from its folder": (
+        {"a.py": SOFTMAX, "b.py": "from .a import softmax\nfrom . import z\nrelu = z.relu\n", "z.py": RIGHT},
+        2, "",
+    ),
     "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "before its end (ValueError: no)"),
     "a cell runs another file": (
         {"a.ipynb": notebook("%run softly.py", f"np.pi\n{RIGHT}"), "softly.py": SOFTMAX}, 2, "",
@@ -483,6 +492,10 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
     "stub below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['not begun']}\n{RIGHT}"), 2, ""),
     "wrong below.py": (f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}", 2, "; also in line 13, not counted"),
     "wrong below.ipynb": (notebook(f"{SOFTMAX}\n{ANSWERS['wrong']}\n{RIGHT}"), 2, "also in cell 1, line 13, not c"),
+    "keeps.py": (
+        f"kept = []\n{SOFTMAX.replace('    e =', '    kept.append(x)' + chr(10) + '    e =')}\ndef relu(x):\n"
+        "    return np.maximum(x, 0) if kept else x\n", 1, "",
+    ),
     "exits.py": (f"{SOFTMAX}\ndef relu(x):\n    exit()\n", 1, ""),
     "colab.ipynb": (
         notebook(

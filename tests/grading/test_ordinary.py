@@ -13,7 +13,7 @@ from transformer_np.grading.judges import Judge
 from transformer_np.grading.sandbox import package
 from transformer_np.grading.sandbox.keeper import Keeper
 from transformer_np.grading.sandbox.session import Limits, try_submission
-from transformer_np.homework import all_exercises
+from transformer_np.homework import all_exercises, parts
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("walls")]
 # each does something that a wall could stop: the first imports what is computed inside of Python
@@ -42,12 +42,12 @@ def copied(name):
     waiting = [home]
     while waiting:
         module = waiting.pop()
-        file = package._file_of(module)
-        key = f"mine/{file.relative_to(package.ROOT / package.PACKAGE)}" if file else ""
+        file = parts.file_of(module)
+        key = f"mine/{file.relative_to(parts.ROOT / package.PACKAGE)}" if file else ""
         if key and key not in files and module != package.PACKAGE:
             files[key] = re.sub(rb"from \.+module import", b"from transformer_np.module import", file.read_bytes())
             parent = module.rpartition(".")[0]
-            found = package._imports(package._parsed(file), module if file.name == "__init__.py" else parent)
+            found = package._imports(parts.parsed(file), module if file.name == "__init__.py" else parent)
             waiting += [parent, *(target for target, _ in found)]
     return files
 
@@ -55,8 +55,8 @@ def copied(name):
 def built(name):
     """The library's answer as a student would write it: with imports of the library's other parts."""
     home = all_exercises()[name].reference.__module__
-    tree = package._parsed(package._file_of(home))
-    kept, given = package._pruned(tree, frozenset([name])), package.names_beside(all_exercises()[name])
+    tree = parts.parsed(parts.file_of(home))
+    kept, given = package._pruned(tree, frozenset([name])), parts.names_beside(all_exercises()[name])
     body = [node for node in kept.body if getattr(node, "name", "") not in given]
     taken = [node.name for node in kept.body if getattr(node, "name", "") in given]
     for node in body:

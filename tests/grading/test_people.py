@@ -420,7 +420,7 @@ def test_reports_of_ids_that_look_alike():
 @pytest.mark.long
 def test_everyone_on_the_roster_has_a_row_with_what_the_teacher_gives_by_hand(tmp_path):
     """A corrected column is less by lateness as others are, the points for written answers are not."""
-    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD, "stranger": SOFTMAX})
+    folder = hand_in(tmp_path / "in", {"ada": WRONG + BACKWARD, "stranger": SOFTMAX, "ada.pdf": "", "ben_2.zip": ""})
     os.utime(folder / "ada.py", ((DUE + timedelta(hours=20)).timestamp(),) * 2)
     roster, reports = tmp_path / "roster.csv", tmp_path / "g_reports"
     lines = "id,name,corrected softmax,written proof (4)", "ada,Ada Lovelace,0.5,3", "ben,Ben,,", "eli,,-1,40"
@@ -429,7 +429,8 @@ def test_everyone_on_the_roster_has_a_row_with_what_the_teacher_gives_by_hand(tm
     rows = rows_of(tmp_path / "g.csv")
     row, ben, eli, stranger = rows.values()
     assert list(rows) == ["ada", "ben", "eli", "stranger"]
-    assert (ben["name"], ben["points"], ben["written proof"], ben["remarks"]) == ("Ben", "0", "", "no submission")
+    assert (ben["name"], ben["points"], ben["written proof"]) == ("Ben", "0", "")
+    assert ben["remarks"].startswith("ben_2.zip was not read: it is no .py or") and ".pdf" not in row["remarks"]
     assert "softmax: -1 of 1 points by hand; written proof: 40 of 4 points by hand" in eli["remarks"]
     assert "not on the roster" in stranger["remarks"]
     points = [row[column] for column in ("softmax", "softmax_backward", "written proof", "points", "points possible")]

@@ -115,3 +115,11 @@ def test_a_loop_in_c_ends_too(place, folder):
     run = subprocess.run([sys.executable, "-m", "transformer_np", "homework", *VERIFY], capture_output=True, text=True)
     assert run.returncode == 1
     assert re.search(r'scaled\.py", line \d', run.stderr)
+
+
+def test_the_lines_of_a_helper_that_fails_stand_one_below_the_other(folder, capsys, tmp_path):
+    (tmp_path / "mine" / "_helpers.py").write_text("1 / 0\n")
+    folder("import numpy", "from . import _helpers\nimport numpy")
+    assert cli.main(["homework", *GRADE]) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"\n    from \. import _helpers\n(    \^+\n)?  File .*\n    1 / 0\n", err)  # 3.11 marks no import

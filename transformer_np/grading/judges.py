@@ -20,13 +20,13 @@ from ..homework.judging.finding import findings
 from ..homework.judging.judge import Verdict, judge
 from ..homework.judging.order import function_in, order_of
 from ..homework.judging.trials import Trials
+from ..homework.parts import ROOT
 from ..homework.path import all_exercises, own_folder, use_exercises
 from ..homework.private import for_students
 from ..support.processes import THREADS
 from .copies import answers_in
 from .sandbox.bubblewrap import OPTIONS, packages
 from .sandbox.limits import limit
-from .sandbox.package import ROOT
 from .sandbox.process import Process, received
 from .sandbox.wire import CHANGEABLE, unpack
 

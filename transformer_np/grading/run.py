@@ -25,7 +25,7 @@ from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .results import Results, task_of
 from .sandbox.keeper import Keeper, NotStarted
 from .sandbox.session import Limits, try_submission
-from .submissions import find_submissions, read_entry, report_name, with_metadata
+from .submissions import find_submissions, read_entry, report_name, skipped_entries, with_metadata
 
 WALLS = ("bubblewrap", "own namespaces", "system calls")  # layers that the system upholds, whatever a submission does
 
@@ -138,6 +138,10 @@ class Grading:
         for person in persons:
             entries = dict.fromkeys(record.entry for record, _ in person.attempts)
             person.remarks += [self.unread[entry] for entry in entries if entry in self.unread]
+        without = {person.student: person for person in persons if not person.attempts}
+        for entry in skipped_entries(self.folder) if without else ():
+            for one in without.keys() & {*self.roster.owners(entry)[0]}:
+                without[one].remarks.append(f"{entry} was not read: it is no .py or .ipynb file, nor a folder with one")
         if self.single:
             persons[0].student = "submission"
         self.attempts = [(person.student, *attempt) for person in persons for attempt in person.attempts]

@@ -14,12 +14,14 @@ import time
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from pathlib import Path
 from types import FunctionType, ModuleType
 
 from .definitions import modules_of, stored
 from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
+_WHOLE = "_handed_in"  # no file has this name
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
@@ -99,6 +101,7 @@ def _definition(file, cell, piece, name, module, value):
 def _module(name, path):
     """(module, whether it is new) for a file. Only a .py file can be imported by others."""
     short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
+    whole = f"{_WHOLE}.{short}"
     if name.endswith(".ipynb"):
         module = ModuleType("__main__")
         module.__file__ = str(path)
@@ -106,19 +109,27 @@ def _module(name, path):
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
         sys.path.append(folder)
-    for known in (sys.modules.get(short), sys.modules.get(short.rpartition(".")[2])):
+    for known in map(sys.modules.get, (short, short.rpartition(".")[2], whole)):
         file = getattr(known, "__file__", None)
         if file and os.path.abspath(file) == os.path.abspath(path):
             return known, False
     if short in sys.modules or short in sys.stdlib_module_names:
-        short = f"submission.{short}"
+        short = whole
     module = ModuleType(short)
     module.__file__ = str(path)
-    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
+    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0] or _WHOLE
+    sys.modules.setdefault(_WHOLE, _whole(Path(os.path.abspath(path)).parents[name.count("/")]))
     if name.endswith("__init__.py"):
         module.__path__ = [folder]
-    sys.modules[short] = module
+    sys.modules[short] = sys.modules[whole] = module
     return module, True
+
+
+def _whole(folder):
+    """The package of a hand-in's folder, in which its own files import each other, as in `from .helpers import …`."""
+    package = ModuleType(_WHOLE)
+    package.__path__, package.__file__ = [str(folder)], str(folder / "__init__.py")
+    return package
 
 
 def _run(piece, path, space, flags, names, in_notebook):

@@ -6,12 +6,10 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import PurePath
 
-import numpy as np
-
-from ..support.intercept import is_of_package
 from .definitions import DEFINES, by_name, modules_of, read_by
 from .judging.judge import Verdict
 from .judging.syntax import name_of
+from .parts import gets_parts, names_beside
 from .path import all_exercises
 from .standins import is_stood_for
 
@@ -107,10 +105,15 @@ def not_there(read, path):
     remarks = []
     for file, tree in read.items():
         folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
-        for package in _imported(tree):
+        for package, is_near in _imported(tree).items():
             if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
                 remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
-            elif package not in sys.stdlib_module_names and package not in _THERE and not is_stood_for(package):
+            elif (
+                not is_near
+                and package not in sys.stdlib_module_names
+                and package not in _THERE
+                and not is_stood_for(package)
+            ):
                 with suppress(ImportError, ValueError):
                     if find_spec(package):
                         remarks.append(f"{file} imports {package}, which is not there where answers are graded")
@@ -118,11 +121,15 @@ def not_there(read, path):
 
 
 def _imported(tree):
-    """The packages that some code imports, but for those that it can do without."""
+    """{package that some code imports: whether from its own folder, as in `from .helpers import …`}, but for those that
+    it can do without."""
     nodes = list(ast.walk(tree))
     tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    names = [name for node in nodes if id(node) not in tried for name in modules_of(node)]
-    return dict.fromkeys(name.partition(".")[0] for name in names)
+    nodes = [node for node in nodes if id(node) not in tried]
+    near = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
+    own = [node.module or alias.name for node in near for alias in node.names]
+    names = [name for node in nodes for name in modules_of(node)]
+    return {name.partition(".")[0]: is_near for is_near, of in ((True, own), (False, names)) for name in of}
 
 
 def _of_package(nodes):
@@ -136,7 +143,7 @@ def _of_package(nodes):
 
 def of_library(read, imported=()):
     """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
-    call is refused, except in exercises that are built from parts of it.
+    call is refused, except that of a part from which the exercise is built.
 
     read: as for `not_there`; imported: the files among it that others import, which need what their import calls
     """
@@ -149,11 +156,12 @@ def of_library(read, imported=()):
             begun = {f"importing {file}": [node for node in tree.body if not _is_idle(node)]}
         for name, begin in begun.items():
             needed = _needed(nodes, file, begin)
-            calls = [(of, call) for of, statements in needed.items() for call in _calls_of_package(statements)]
-            if calls and not _gets_parts(name):
-                at, call = calls[0]
-                where = place(at, None, None if at.endswith(".ipynb") else call.lineno)
-                what = f"{name} needs `{ast.unparse(call.func)}` ({where})"
+            exercise = all_exercises().get(name)
+            refused = [(of, used) for of, statements in needed.items() for used in _refused(statements, exercise)]
+            if refused:
+                at, used = refused[0]
+                where = place(at, None, None if at.endswith(".ipynb") else used.lineno)
+                what = f"{name} needs `{ast.unparse(used)}` ({where})"
                 remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
     return remarks
 
@@ -181,26 +189,39 @@ def _needed(nodes, file, begin):
     return needed
 
 
-def _calls_of_package(statements):
-    """The calls in some statements of what they import from this package."""
+def _refused(statements, exercise):
+    """The expressions in some statements that call or inherit from what an answer does not get of this package;
+    exercise: None of an import"""
     definitions = [node for node in statements if isinstance(node, DEFINES)]
+    nodes = [node for one in statements for node in ast.walk(one)]
     inside = [node for one in definitions for node in ast.walk(one)]
     imported = _of_package(statements) - {node.name for node in definitions} | _of_package(inside)
-    for node in (node for one in statements for node in ast.walk(one)):
-        root = node.func if isinstance(node, ast.Call) else None
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if isinstance(root, ast.Name) and root.id in imported:
-            yield node
+    found = []
+    for node in nodes:
+        for used in [node.func] if isinstance(node, ast.Call) else getattr(node, "bases", []):
+            root = used
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in imported:
+                found.append((used, isinstance(node, ast.Call)))
+    if found and exercise and gets_parts(exercise):
+        imports = [node for node in nodes if _of_package([node])]
+        return [used for used, _ in found if _is_no_part(_meant(used, imports), exercise)]
+    return [used for used, is_call in found if is_call]
 
 
-def _gets_parts(name):
-    """Whether an exercise is built from parts of the library, which it then has where it is graded."""
-    if name not in all_exercises():
-        return False
-    exercise = all_exercises()[name]
-    given = [value for case in exercise.cases(np.random.default_rng(0)) for value in case.arguments]
-    return isinstance(exercise.reference, type) or any(is_of_package(type(value).__module__) for value in given)
+def _meant(used, imports):
+    """The object of this package that an expression stands for, None if there is none."""
+    space = {}
+    with suppress(ImportError, AttributeError, NameError):
+        exec(compile(ast.Module(imports, []), "<imports>", "exec"), space)
+        return eval(ast.unparse(used), space)
+
+
+def _is_no_part(value, exercise):
+    """Whether an answer to an exercise that gets parts of the library does not get this one."""
+    home = exercise.reference.__module__
+    return getattr(value, "__module__", None) == home and value.__name__ not in names_beside(exercise)
 
 
 def how(file, kind):

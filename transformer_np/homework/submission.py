@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -24,6 +25,7 @@ from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
 from .judging.words import listed
+from .kept import Kept
 from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
@@ -32,7 +34,7 @@ from .remarks import best, how, missing, not_started, not_there, of_library, pla
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
-DRAWING = "plot", "progress"  # words in code that may draw
+DRAWING = b"plot", b"progress"  # words in code that may draw
 IN_NOTEBOOK = "from transformer_np.homework import check; check('softmax', softmax)"
 
 
@@ -53,6 +55,7 @@ class Submission:
         right counts
     imported: {name of an exercise: its module} for functions that the student imports instead of writing them
     survey: what its files are; crashes: {file: Crash} of those that raised an exception; skipped: remarks on files
+    helpers: {name: module} that its files import; again: a function that executes the files again
     """
 
     path: Path
@@ -62,7 +65,8 @@ class Submission:
     survey: Survey = field(default_factory=Survey, repr=False)
     crashes: dict = field(default_factory=dict)
     skipped: tuple = ()
-    helpers: dict = field(default_factory=dict, repr=False)  # {name: module} that its files import
+    helpers: dict = field(default_factory=dict, repr=False)
+    again: Callable = field(default=None, repr=False)
 
     @property
     def answers(self):
@@ -84,47 +88,59 @@ def load(path, time_limit=SECONDS, strict=True):
     FileNotFoundError; ValueError if the path is no such file or folder; LoadError if a file raises an exception or is
     stopped, unless `strict` is false: then the answers that were defined before count, as in `grade`.
     """
-    path, names = Path(path), list(all_exercises())
-    limit = time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
+    path, limit = Path(path), time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
     files, known = files_of(path)
-    found, modules, crashes = [], [], {}
+    loaded = _executed(Submission(path, {}, survey=known), files.paths, limit, strict)
+    codes = source_of(files.files, known)
+    others = [module.__file__ for module in loaded.helpers.values() if module not in loaded.modules]
+    beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
+    codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
+    read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
+    return replace(loaded, skipped=(*files.remarks, *not_there(read, path), *of_library(read, beside)))
+
+
+def _executed(submission, paths, limit, strict, is_again=False):
+    """The Submission with all that its files, {name: Path}, define. is_again: whether they have shown everything."""
+    path, names = submission.path, list(all_exercises())
+    found, modules, crashes, ended = [], [], {}, {}
     with _importable(path) as of_students:
-        left = [*known.load.items()]
+        left = [*submission.survey.load.items()]
         while left:
             (name, of_file), begun = left.pop(0), []
+            again = is_again or name in crashes
             try:
                 module, defined, error = _execute(
-                    name, files.paths[name], **of_file, names=names, limit=limit, begun=begun, again=name in crashes
+                    name, paths[name], **of_file, names=names, limit=limit, begun=begun, again=again
                 )
             except Stopped as stopped:
                 for module, _ in begun[-1:]:  # once more without what took too long
-                    sys.modules.pop(module.__name__, None)
+                    for known in [known for known, one in sys.modules.items() if one is module]:
+                        del sys.modules[known]
                     pieces = without(of_file["pieces"], len(begun), name in crashes)
                     left.insert(0, (name, of_file | {"pieces": pieces}))
                 crashes.setdefault(name, Crash("TimeoutError", str(stopped), "", stopped.trace))
             else:
                 modules.append(module)
                 found.append(defined)
+                ended[name] = of_file
                 if error is not None:
                     crashes.setdefault(name, crash_of(error))
             if strict and name in crashes:
-                raise LoadError(files.paths[name], crashes[name])
+                raise LoadError(paths[name], crashes[name])
         helpers = {name: sys.modules[name] for name in of_students()}
         own = {module.__name__ for module in modules} | helpers.keys()
     definitions, imported = {}, {}
-    for name in all_exercises():
+    for name in names:
         of = ranked(found, name, own)[:MOST_TRIED]
         if of and callable(of[0].value) and not is_own(of[0].value, own):
             imported[name] = public_home(of[0].value.__name__, of[0].value, of[0].value.__module__)
         elif of:
             definitions[name] = of
-    codes = source_of(files.files, known)
-    others = [module.__file__ for module in helpers.values() if module not in modules]
-    beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
-    codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
-    read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    remarks = (*files.remarks, *not_there(read, path), *of_library(read, beside))
-    return Submission(path, definitions, imported, tuple(modules), known, crashes, remarks, helpers)
+    at_once = replace(submission, survey=replace(submission.survey, load=ended))  # without what took too long
+    return replace(
+        submission, definitions=definitions, imported=imported, modules=tuple(modules), crashes=crashes,
+        helpers=helpers, again=partial(_executed, at_once, paths, limit, strict=False, is_again=True),
+    )  # fmt: skip
 
 
 def files_of(path):
@@ -194,8 +210,13 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
     begun: a list to which the module and its definitions are added before each piece; again: whether it is executed
         once more, and has shown everything
     """
-    in_notebook = name.endswith(".ipynb") or b"get_ipython" in path.read_bytes()
-    if in_notebook and any(word in (piece["code"] or "") for piece in pieces for word in DRAWING):
+    code = (
+        path.read_bytes()
+        if name.endswith(".py")
+        else "".join(piece["code"] for piece in pieces).encode("utf-8", "replace")
+    )
+    in_notebook = name.endswith(".ipynb") or b"get_ipython" in code
+    if any(word in code for word in DRAWING):
         with suppress(ImportError):  # in the page's Python there are no pictures
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's
     with ExitStack() as around:
@@ -261,18 +282,25 @@ class Checks:
     """The checks of a submission, each done on first use.
 
     An answer may call others of the same submission. If it fails, it is checked again with the library's functions in
-    their place: this tells which of them has the mistake.
+    their place: this tells which of them has the mistake. No answer finds what another has left in its modules, such as
+    a cache, because `grade` tries each in a process of its own.
     """
 
     def __init__(self, submission, seed=None, limit=None):
         self.submission, self.limit = submission, limit or TimeLimit()
         self.seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
         self._done = {}
+        self._begin(submission)
+
+    def _begin(self, submission):
+        self._current, self._kept = submission, Kept(_modules(submission))
 
     def of(self, name):
         """The Standing of an exercise."""
         if name not in self._done:
-            self._done[name] = self._check(all_exercises()[name])
+            if name in self.submission.definitions and self._kept != Kept(_modules(self._current)):
+                self._begin(self._current.again())
+            self._done[name] = self._check(all_exercises()[name], self._current)
         return self._done[name]
 
     def remarks(self, names):
@@ -280,15 +308,15 @@ class Checks:
         definitions, of = {name: self.of(name).definitions for name in names}, self.submission
         return [*of.skipped, *remarks_on(of.survey, of.crashes, definitions, names)]
 
-    def _check(self, exercise):
-        name, definitions = exercise.name, self.submission.definitions.get(exercise.name, ())
+    def _check(self, exercise, submission):
+        name, definitions = exercise.name, submission.definitions.get(exercise.name, ())
         if not definitions:
             return Standing(exercise, self._missing(name))
         if not callable(definitions[0].value):
-            return Standing(exercise, self._verdict(exercise, definitions[0].value), (), tuple(definitions))
+            return Standing(exercise, self._verdict(exercise, submission, definitions[0].value), (), tuple(definitions))
         standings = []
         for definition in definitions:
-            standings.append(self._check_answer(exercise, definition.value))
+            standings.append(self._check_answer(exercise, submission, definition.value))
             if standings[-1].passed:
                 break
         chosen = best([standing.verdict for standing in standings])
@@ -304,21 +332,21 @@ class Checks:
         answers = self.submission.answers.items()
         return {name for name, answer in answers if _has_parameters(answer, exercises[name].reference)}
 
-    def _check_answer(self, exercise, answer):
+    def _check_answer(self, exercise, submission, answer):
         name = exercise.name
-        verdict, others = self._verdict(exercise, answer), self._callable - {name}
+        verdict, others = self._verdict(exercise, submission, answer), self._callable - {name}
         in_own_code = verdict.misconception == TOO_LONG and not others & self.limit.stopped_in
         if verdict.passed or in_own_code or not others:
             return Standing(exercise, verdict)
-        with library_instead(self.submission, others) as called:
+        with library_instead(submission, others) as called:
             runs = self._runs(exercise, answer)
         # two answers that call each other meet here while the first is still being checked
         self._done[name] = Standing(exercise, verdict)
         wrong = tuple(other for other in all_exercises() if runs and other in called and not self.of(other).passed)
         if not wrong:
             return Standing(exercise, verdict)
-        with library_instead(self.submission, others), unheard():
-            alone = self._verdict(exercise, answer)
+        with library_instead(submission, others), unheard():
+            alone = self._verdict(exercise, submission, answer)
         if alone.passed:
             standing = Standing(exercise, verdict, wrong)
             message = f"{verdict.message}\nIt is right as soon as your {standing.until}."
@@ -327,8 +355,8 @@ class Checks:
         message = f"{alone.message}\nChecked with the library's {listed(wrong)}: yours {own} yet."
         return Standing(exercise, replace(alone, message=message))
 
-    def _verdict(self, exercise, answer):
-        with _importable(self.submission.path, self.submission.helpers):
+    def _verdict(self, exercise, submission, answer):
+        with _importable(submission.path, submission.helpers):
             return verdict_on(exercise, answer, self.seed, self.limit)
 
     def _runs(self, exercise, answer):
@@ -370,6 +398,10 @@ class Verdicts:
 def check_all(submission, seed=None):
     """The Verdicts on a Submission."""
     return Verdicts(Checks(submission, seed))
+
+
+def _modules(submission):
+    return [*submission.modules, *submission.helpers.values()]
 
 
 def _has_parameters(answer, reference):

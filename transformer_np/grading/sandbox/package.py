@@ -10,14 +10,11 @@ import marshal
 import sys
 from functools import cache
 from importlib.util import resolve_name
-from pathlib import Path
 
 from ...homework.definitions import by_name, reached, stored
-from ...homework.path import all_exercises, own_folder
+from ...homework.parts import PACKAGE, file_of, names_beside, parsed
 
-PACKAGE = __package__.partition(".")[0]
-ROOT = Path(__file__).parents[3]
-HOMEWORK, OWN = f"{PACKAGE}.homework", f"{PACKAGE}.homework.sheets.own"
+HOMEWORK = f"{PACKAGE}.homework"
 INSIDE = "/library"  # the folder that the modules seem to be in
 
 # in every process: the worker, and modules that help with no exercise
@@ -44,10 +41,10 @@ class Package:
 
     def need(self, module, names=None):
         """Add these names of a module, or all of it, and what it imports for them."""
-        file = _file_of(module)
+        file = file_of(module)
         if file is None:
             return
-        tree, is_package = _parsed(file), file.name == "__init__.py"
+        tree, is_package = parsed(file), file.name == "__init__.py"
         if is_package and not (self.exercise and module == _FUNCTIONAL):  # used as F.name: nothing says which
             for target, offered in _imports(tree, module):
                 if wanted := {*(names or ())}.intersection(offered or ()):
@@ -109,24 +106,6 @@ def _is_constant(value):
 # --- modules and their imports ---------------------------------------------------------------------------------------
 
 
-def _file_of(module):
-    """The file of a module of this library or of a teacher's folder, or None."""
-    root, parts = ROOT, module.split(".")
-    if module.startswith(f"{OWN}.") and own_folder():
-        root, parts = own_folder(), module.removeprefix(f"{OWN}.").split(".")
-    place = root.joinpath(*parts)
-    return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
-
-
-def _parsed(file):
-    return _tree_of(file, file.stat().st_mtime_ns)
-
-
-@cache
-def _tree_of(file, changed):
-    return ast.parse(file.read_bytes())
-
-
 @cache
 def _imports(tree, package):
     """[(module of this library, names, or None for all of it)] of every import in a tree."""
@@ -138,12 +117,12 @@ def _imports(tree, package):
             base = resolve_name("." * node.level + (node.module or ""), package)
             found.append((base, [alias.name for alias in node.names]))
             found += [(f"{base}.{alias.name}", None) for alias in node.names]
-    return [(name, names) for name, names in found if name.partition(".")[0] == PACKAGE and _file_of(name)]
+    return [(name, names) for name, names in found if name.partition(".")[0] == PACKAGE and file_of(name)]
 
 
 @cache
 def _compiled(name, tree):
-    file = _file_of(name)
+    file = file_of(name)
     inside = f"{INSIDE}/{name.replace('.', '/')}" + ("/__init__.py" if file.name == "__init__.py" else ".py")
     return file.name == "__init__.py", marshal.dumps(compile(tree, inside, "exec", dont_inherit=True))
 
@@ -165,15 +144,3 @@ def _pruned(tree, names):
         elif kept.intersection(stored(node)):
             body.append(node)
     return ast.Module(body, [])
-
-
-def names_beside(exercise):
-    """The public names that the module with the answer to an exercise keeps: neither the answer, nor what uses it, nor
-    functions that it uses, nor other answers unless it inherits from them or calls them."""
-    home, name = exercise.reference.__module__, exercise.name
-    nodes = by_name(_parsed(_file_of(home)).body)
-    others = {one.name for one in all_exercises().values() if one.reference.__module__ == home}
-    uses = reached(nodes, [name])
-    functions = {n for n, found in nodes.items() if isinstance(found[-1], ast.FunctionDef)}
-    hidden = {n for n in nodes if name in reached(nodes, [n])} | (uses & functions) | (others - uses)
-    return {n for n in nodes.keys() - hidden if n[0] != "_"}

@@ -10,6 +10,7 @@ import linecache
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ..judging.words import wrapped
@@ -111,7 +112,8 @@ def _submission(name, texts, limit):
         modules += loaded.modules
         if other in loaded.answers:
             definitions.setdefault(other, loaded.definitions[other])
-    whole = replace(own, definitions=definitions, modules=tuple(modules))
+    again = partial(_submission, name, texts, limit)
+    whole = replace(own, definitions=definitions, modules=tuple(modules), again=again)
     for module in modules:
         for other, answer in whole.answers.items():
             vars(module).setdefault(other, answer)
