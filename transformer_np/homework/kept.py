@@ -2,9 +2,12 @@
 
 from collections import deque
 from functools import partial
-from types import CellType, FunctionType, MethodType
+from operator import is_
+from types import CellType, FunctionType, MethodType, ModuleType, NoneType
 
 import numpy as np
+
+_PLAIN = (str, bytes, int, float, complex, bool, NoneType)  # nobody can change them
 
 
 class Kept:
@@ -12,26 +15,31 @@ class Kept:
     modules are equal if nothing has changed in between."""
 
     def __init__(self, modules):
-        self._own, self._values, seen = {module.__name__ for module in modules}, [], set()
-        left = [one for module in modules for item in vars(module).items() if item[0][:2] != "__" for one in item]
+        self._own, self._kept, seen, left = {module.__name__ for module in modules}, [], set(), list(modules)
         while left:
             value = left.pop()
             if id(value) not in seen:
                 seen.add(id(value))
-                self._values.append(value)  # as long as it is here, no other has its id
-                left += self._inside(value)
-        self._numbers = [_numbers(value) for value in self._values]
+                parts = self._inside(value)
+                self._kept.append((value, parts, _numbers(value)))  # as long as it is here, no other has its id
+                left += [part for part in parts if type(part) not in _PLAIN]
 
     def __eq__(self, other):
-        same = len(self._values) == len(other._values) and self._numbers == other._numbers
-        return same and all(mine is theirs for mine, theirs in zip(self._values, other._values, strict=True))
+        pairs = [*zip(self._kept, other._kept, strict=False)]
+        is_same = all(mine[0] is theirs[0] and mine[2] == theirs[2] for mine, theirs in pairs)
+        inside = ((mine[1], theirs[1]) for mine, theirs in pairs)
+        is_same = is_same and all(len(some) == len(others) and all(map(is_, some, others)) for some, others in inside)
+        return len(self._kept) == len(other._kept) and is_same
 
     def _inside(self, value):
         """The values in another one that a student's code can exchange."""
+        if isinstance(value, ModuleType):
+            names = [name for name in vars(value) if name[:2] != "__"] if value.__name__ in self._own else []
+            return [*names, *map(vars(value).get, names)]
         if isinstance(value, dict):
             return [*value, *value.values()]
         if isinstance(value, list | tuple | set | deque):
-            return value
+            return [*value]
         if isinstance(value, MethodType):
             return [value.__self__]
         if isinstance(value, partial):
@@ -49,4 +57,4 @@ def _numbers(value):
     """What changes inside of an array or a generator of random numbers."""
     if isinstance(value, np.random.Generator):
         return str(value.bit_generator.state)
-    return value.tobytes() if isinstance(value, np.ndarray) else None
+    return hash(value.tobytes()) if isinstance(value, np.ndarray) else None

@@ -93,6 +93,7 @@ def load(path, time_limit=SECONDS, strict=True):
     loaded = _executed(Submission(path, {}, survey=known), files.paths, limit, strict)
     codes = source_of(files.files, known)
     others = [module.__file__ for module in loaded.helpers.values() if module not in loaded.modules]
+    others = filter(os.path.isfile, others)  # a folder for relative imports may have no __init__.py
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
