@@ -113,6 +113,11 @@ def about_structure(exercise, output, expected):
         comma = " A comma after the value makes a tuple." if of == "tuple" else ""
         text = f"It returns {names[0]} inside a {of}. Return {names[0]} itself.{comma}"
         return Hypothesis(f"returns a {of} of one", text)
+    nothing = [name for name, value in zip(names, values, strict=True) if value is None or value is ...]
+    if nothing:
+        kinds = (([name for name in found if name], "right"), ([n for n in missing if n not in nothing], "wrong"))
+        said = [f"{listed(some)} {'is' if len(some) == 1 else 'are'} {how}" for some, how in kinds if some]
+        return Hypothesis("returns None for a result", f"Of the rest, {', '.join(said)}." if said else "")
     lists = [name for name, value in zip(names, values, strict=True) if isinstance(value, list | tuple)]
     if lists or (len(names) == 1 and of == "list"):
         text = f"{listed(lists or names)} must be an array, not a list. Convert it with np.array(…) or np.stack(…)."
