@@ -13,6 +13,24 @@ from transformer_np.homework.judging.trials import Trials
 # --- an edit makes it right -------------------------------------------------------------------------------------------
 
 EDITS = wrong_answers("""
+--- two parameters in each other's place are both marked
+marks: beta + gamma
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inv_std = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
+    return centred * inv_std * beta + gamma, centred * inv_std, inv_std
+
+--- two names in each other's place in one line
+says: One change in line @ makes it right:
+def sigma(t):
+    return np.where(t > 0, t, 0) * 0 + 1 / (1 + np.exp(-t))
+
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+    gate, up = x @ w_gate, x @ w1
+    c = np.sqrt(2 / np.pi)
+    act = {"silu": lambda t: t * sigma(t), "gelu_tanh": lambda t: t * (1 + np.tanh(c * (t + 0.044715 * t**3))) / 2}
+    return (act[activation](up) * gate) @ w2, gate, up  # shown
+
 --- the parameters are in another order than the call's arguments
 says: The parameters are in the wrong order: the exercise has (dy, x, w). One change in line @ makes it right:
 named: order of parameters
@@ -39,31 +57,6 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     one_hot = np.eye(probs.shape[-1])[ids]
     wanted = (1 - label_smoothing) * one_hot + label_smoothing / probs.shape[-1]
     return -(wanted * logs).sum() / rows, probs
-
---- of many variables, one of the kind that fits is missing
-says: Each must get one of its own: first_id + its number, counted from 0. One change in line @ makes it right:
-def learn_merges(words, counts, num_merges, first_id, min_count=2):
-    texts, learned = [tuple(word) for word in words], []
-    for number in range(num_merges):
-        often = {}
-        for text, count in zip(texts, counts):
-            for pair in zip(text, text[1:]):
-                often[pair] = often.get(pair, 0) + count
-        best = min(often, key=lambda pair: (-often[pair], pair), default=None)
-        if best is None or often[best] < min_count:
-            break
-        learned.append(best)
-        for where, text in enumerate(texts):
-            new, at = [], 0
-            while at < len(text):
-                if text[at : at + 2] == best:
-                    new.append(first_id)  # shown
-                    at += 2
-                else:
-                    new.append(text[at])
-                    at += 1
-            texts[where] = tuple(new)
-    return learned
 
 --- three lines that assign where they should change in place
 says: Several changes in lines @ make it right:

@@ -84,6 +84,7 @@ def edits_of(tree, without=(), order=()):
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
     yield from _reordered(tree, order)
+    yield from _exchanged(tree)
     yield from _moved(tree, without)
 
 
@@ -404,6 +405,7 @@ _GROUPS = (_small, _names, _functions, _missing, _other_functions)
 # --- several places at once -------------------------------------------------------------------------------------------
 
 
+_FEW = 5  # names in a formula, of which two may be in each other's place
 _NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 
 
@@ -414,6 +416,24 @@ def _reordered(tree, order):
         moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(order) if name != args[i].arg]
         first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
         yield replace(first, also=tuple(others))
+
+
+def _exchanged(tree):
+    """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
+    within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
+    for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
+        within |= {n: formula for n in ast.walk(formula) if n not in within}
+    for parent, field, index, node, is_size in places(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and field != "func":
+            for whole in (*functions, *([within[node]] if node in within and not is_size else ())):
+                used.setdefault(whole, {}).setdefault(node.id, []).append((node, parent, field, index))
+    for whole, of_name in used.items():
+        of_name.pop("np", None)
+        names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
+        for a, b in combinations(names, 2) if whole is tree or len(names) <= _FEW else ():
+            both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
+            first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
+            yield replace(first, also=tuple(others))
 
 
 def _moved(tree, without):

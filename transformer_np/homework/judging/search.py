@@ -31,7 +31,6 @@ class Search:
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self._suspects, self._last = _lines_around(family, suspects)
         self._suspects |= sides.only_wrong if sides else set()
-        self._kinds = sides.kinds if sides else {}
         self._work, self._usual, case = 0, 1, trials.cases[self.numbers[0]]
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
         self._shared = parameters(of_right) if of_right else set()
@@ -78,16 +77,9 @@ class Search:
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self._suspects or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
-            level = 9 if self._is_of_another_kind(edit) else level
             return edit.kind != ORDER, line not in lines, self._distance(edit, change_of), edit.group + level
 
         return sorted(edits, key=unlikeliness)
-
-    def _is_of_another_kind(self, edit):
-        """Whether an edit puts a variable where values of another kind are, such as a list in the place of a number."""
-        new = edit.new.right if edit.kind in ("missing term", "missing factor") else edit.new
-        own, other = self._kinds.get(edit.node), self._kinds.get(getattr(new, "id", None))
-        return bool(own) and bool(other) and not own & other
 
     def _distance(self, edit, change_of):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""

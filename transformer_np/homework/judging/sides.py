@@ -54,16 +54,6 @@ class Sides:
         wrong, right = ({n.lineno for c in cases for n in self.values(c)} for cases in (self.one_of_each_label, right))
         return wrong - right
 
-    @cached_property
-    def kinds(self):
-        """{node, or name of a variable: the kinds of its values in the first failed case}: "number", or a type"""
-        kinds = {}
-        for node, values in self.values(self.failed[0]).items():
-            of_node = {"number" if is_number(value) or type(value) is int else type(value) for value in values}
-            for place in {node, getattr(node, "id", node)}:
-                kinds[place] = kinds.get(place, set()) | of_node
-        return kinds
-
     def is_given(self, node):
         """Whether a node is in a method that the student need not write."""
         answer = next(iter(self.family.trees.values()))

@@ -107,20 +107,22 @@ def about_structure(exercise, output, expected):
     if len(values) < len(names):
         text = f"{listed(missing)} {'is' if len(missing) == 1 else 'are'} missing; the rest is right."
         return Hypothesis("returns too little", "" if None in found else text)
-    if len(values) > len(names):
+    lists = names if len(names) == 1 and of == "list" and missing else ()
+    if len(values) > len(names) and not lists:
         return Hypothesis("returns too much", "" if missing else f"It returns {listed(names)}, and more.")
     if names == found and len(names) == 1:
         comma = " A comma after the value makes a tuple." if of == "tuple" else ""
         text = f"It returns {names[0]} inside a {of}. Return {names[0]} itself.{comma}"
         return Hypothesis(f"returns a {of} of one", text)
-    nothing = [name for name, value in zip(names, values, strict=True) if value is None or value is ...]
-    if nothing:
+    pairs = [*zip(names, values, strict=False)]
+    nothing = [name for name, value in pairs if value is None or value is ...]
+    if nothing and not lists:
         kinds = (([name for name in found if name], "right"), ([n for n in missing if n not in nothing], "wrong"))
         said = [f"{listed(some)} {'is' if len(some) == 1 else 'are'} {how}" for some, how in kinds if some]
         return Hypothesis("returns None for a result", f"Of the rest, {', '.join(said)}." if said else "")
-    lists = [name for name, value in zip(names, values, strict=True) if isinstance(value, list | tuple)]
-    if lists or (len(names) == 1 and of == "list"):
-        text = f"{listed(lists or names)} must be an array, not a list. Convert it with np.array(…) or np.stack(…)."
+    lists = lists or [name for name, value in pairs if isinstance(value, list | tuple)]
+    if lists:
+        text = f"{listed(lists)} must be an array, not a list. Convert it with np.array(…) or np.stack(…)."
         return Hypothesis("a list instead of an array", text)
     return Hypothesis(None, "")
 
