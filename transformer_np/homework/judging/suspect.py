@@ -54,8 +54,7 @@ def to_show(sides, suspects, named):
     """The suspects to show beside the texts of some named mistakes, or where NaN first occurs; none that runs under a
     condition on an argument that is not used, for it may be right where it should not run, and none of a method that
     the student need not write. If there is none, the only line that reads the argument."""
-    causes = {tuple(suspect.marks): suspect for suspect in first_not_finite(sides)}
-    suspects = [causes.get(tuple(suspect.marks), suspect) for suspect in suspects] or [*causes.values()]
+    suspects = first_not_finite(sides) or suspects
     unused = {h.program.argument for h in named if h.program}
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
     is_listed = any(not h.program for h in named)
