@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -570,3 +571,9 @@ def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):
         monkeypatch.setattr(parser, "parse_args", lambda argv, run=run: SimpleNamespace(run=run))
         assert cli.main(["x"]) == code
         assert message in capsys.readouterr().err
+
+
+def test_the_tests_that_the_page_names_are_there():
+    page = (Path(ROOT) / "docs" / "reliability.md").read_text(encoding="utf-8")
+    there = "".join(file.read_text(encoding="utf-8") for file in (Path(ROOT) / "tests").rglob("test_*.py"))
+    assert [name for name in set(re.findall(r"`(test_\w+)`", page)) if f"def {name}(" not in there] == []

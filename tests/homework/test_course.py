@@ -71,7 +71,7 @@ def test_the_words_of_a_list():
         ("points = 3", "line 1: points must be a table"), ("pass_mark = 101", "line 1: pass_mark"),
         ('\nexercises = ["99"]', "line 2: there are no exercises of notebook 99"),
         ('exercises = ["sofmax"]', "did you mean softmax?"),
-        ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but relu is not in exercises"),
+        ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but not in exercises"),
         ('exercises = ["softmax"]\nextended = ["softmax"]', "no exercise of the core gives points"),
         ("deadline = 2026-06-12", "deadline must be a text in quotes or a time"),
         ("deadline = 9999-12-31T23:00:00-05:00", "line 1: nobody can hand in at the deadline 9999-12-31"),

@@ -226,7 +226,7 @@ class _Settings:
         extended = self._names("extended", [])
         for name in extended:
             if name not in names:
-                self.fail("extended", f"{name} is extended, but {name} is not in exercises")
+                self.fail("extended", f"{name} is extended, but not in exercises")
         points, for_lecture = self._points(names, extended)
         given = {key: self.table[key] for key in ("partial", "pass_mark", "title", "attempts") if key in self.table}
         given |= {"deadline": shown_as, "late": Deadline(due, **late) if due else None, "for_lecture": for_lecture}
