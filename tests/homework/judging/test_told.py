@@ -464,7 +464,7 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     return F.rotary_frequencies(K, abs(theta), scaling)
 
 --- what a named mistake does not explain is told by its case
-says: This alone does not explain `out` and `weights` with a finite float mask.
+says: this one alone gives other numbers for `out` and `weights` with a finite float mask.
 def unscaled_attention(q, k, v, bias=None, mask=None):
     scores = np.einsum("bhtk,bhsk->bhts", q, k)
     if bias is not None:
@@ -481,7 +481,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
 
 --- another mistake where the named one makes no difference is not hidden
 says: The logits are multiplied by the temperature.
-says: This alone does not explain all that is wrong with top_k
+says: There may be another mistake: this one alone gives other numbers with top_k
 from transformer_np import decoding
 
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
@@ -620,7 +620,7 @@ def softmax(x, axis=-1):
     return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
 
 --- a mistake that does not explain all comes before the crash of another case
-says: This alone does not explain
+says: There may be another mistake
 says: ValueError
 def text_windows(ids, block_size, batch_size, rng):
     ids = np.asarray(ids)
@@ -792,7 +792,7 @@ def text_windows(ids, block_size, batch_size, rng):
 
 --- a result that nothing explains is not left without a word
 says: dgamma is Σ dx̂ · x̂
-says: This alone does not explain `dx`.
+says: There may be another mistake: this one alone gives other numbers for `dx`.
 from transformer_np import functional as F
 
 def layer_norm_backward(dy, x_hat, inv_std, gamma):

@@ -19,7 +19,7 @@ def results_and_problem(exercise, case, output):
             with np.errstate(all="ignore"):  # it may compute with NaN
                 values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError):
-            return None, _must_return(names, output)
+            return None, _must_return("what its docstring says", output)  # the names are of what the view reads in it
     elif len(results) == 1:
         values = (output,)
     elif not isinstance(output, tuple | list) or len(output) != len(results):

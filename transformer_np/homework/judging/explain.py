@@ -125,7 +125,7 @@ class _Told:
             self.say(None, "" if self.texts else example)
 
     def rest(self):
-        """[(None, a sentence on what the named mistakes do not explain)], or []"""
+        """[(None, a sentence on the numbers that the named mistakes do not give)], or []"""
         described = {cell for cell in self.left if self.cells.described(cell) and cell[1] == self.label}
         left = [cell for cell in self.left - described if cell[0] != NOTHING] if self.cover.picked else []
         here = sorted(i for i, label in left if label == self.label)
@@ -135,8 +135,9 @@ class _Told:
         results = self.cells.trials.exercise.results
         what = listed(subject(results[i].name) for i in here).replace("The ", "the ")
         what += f" with {self.label}" if self.label and here else ""
-        this = "This alone does" if len(self.cover.picked) == 1 else "These alone do"
-        return [(None, f"{this} not explain {what or f'all that is wrong with {cases_of(labels)}'}.")]
+        this = "this one alone gives" if len(self.cover.picked) == 1 else "these alone give"
+        where = f"for {what}" if what else f"with {cases_of(labels)}"
+        return [(None, f"There may be another mistake: {this} other numbers {where}.")]
 
     def where(self):
         """A sentence on the cases that are right although the named mistakes are wrong in them, or ""."""

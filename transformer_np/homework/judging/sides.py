@@ -104,10 +104,12 @@ class Sides:
         return [s.value for s in stores if isinstance(s, ast.Assign)]
 
     def read_from(self, name):
-        """The values of statements, and those that are returned, which read a variable."""
+        """The values of statements, and those that are returned, which read a variable, not only its shape."""
         values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign)]
         values += self.returned_as(self.own)
-        return [v for v in values if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(v))]
+        shapes = {n.value for n in self.scope if isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")}
+        names = {n for n in self.scope if isinstance(n, ast.Name) and n.id == name} - shapes
+        return [value for value in values if names & {*ast.walk(value)}]
 
     @cached_property
     def _calls(self):
