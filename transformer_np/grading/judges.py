@@ -151,8 +151,10 @@ class _Judging:
             with np.errstate(all="ignore"):
                 pairs = zip(trials.cases, replies, strict=True)
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                order = order_of(trials.exercise, function_in(source, name))
-                verdict = judge(trials, findings(trials, attempts), order=order)
+                found = findings(trials, attempts)
+                is_right = all(finding.right for finding in found)
+                order = () if is_right else order_of(trials.exercise, function_in(source, name))
+                verdict = judge(trials, found, order=order)
                 self._verdicts[key] = asdict(for_students(verdict, trials.exercise))
         return self._verdicts[key]
 

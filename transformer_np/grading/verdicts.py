@@ -87,7 +87,7 @@ def _verdict_on(task, replies, where, tried, judge, source):
         return crashed(task.name, f"It must be a function or a class, got {where.kind}.", task.trials.seed)
     first = next((reply.crash for reply in replies if reply.crash), None)
     if first is not None and first.kind == "TimeoutError":
-        source = b""  # as for `check`, a parameter that nothing reads is no reason for it
+        source = b""  # as for `check`, the order of its parameters is no reason for it
     try:
         verdict = judge.verdict(task, replies, source)
     except NotJudged as error:

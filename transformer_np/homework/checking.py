@@ -10,10 +10,11 @@ from .course import course_at, exercises_of
 from .guard import guarded, unheard
 from .judging.attempt import attempt
 from .judging.crash import crash_of, warn_of
+from .judging.family import Family
 from .judging.finding import findings
 from .judging.judge import judge, not_started
 from .judging.objects import outdated_file
-from .judging.order import function_of, order_of
+from .judging.order import order_of
 from .judging.place import find_place
 from .judging.trials import Trials
 from .judging.words import wrapped
@@ -99,8 +100,10 @@ def verdict_on(exercise, answer, seed, limit):
         found, pointed, order = None, None, ()
         try:
             with limit(exercise.name):
-                found, order = findings(trials, attempts), order_of(exercise, function_of(answer))
-            pointed = _pointed(trials, answer, found, limit)
+                found = findings(trials, attempts)
+                family = None if all(finding.right for finding in found) else Family(answer)
+                order = order_of(exercise, family.tree) if family else ()
+            pointed = family and _pointed(trials, family, found, limit)
             with limit(exercise.name):
                 return for_students(judge(trials, found, pointed, order), exercise)
         except Stopped:  # the exercise's own code with a mistake made in it is slow, or does not end
@@ -113,13 +116,11 @@ def verdict_on(exercise, answer, seed, limit):
         return crashed(exercise.name, f"It returned an object that cannot be read: {crash_of(error).kind}.", seed)
 
 
-def _pointed(trials, answer, found, limit):
-    """What is known about the lines of the answer, a Pointed or None."""
-    if all(finding.right for finding in found):
-        return None
+def _pointed(trials, family, found, limit):
+    """What is known about the lines of the answer of a Family, a Pointed or None."""
     try:
         with limit(trials.exercise.name):
-            return find_place(trials, answer, found)
+            return find_place(trials, family, found)
     except Stopped:  # a changed answer does not end
         return None
     except Exception as error:  # its results raise when they are read

@@ -15,21 +15,20 @@ class Kept:
     modules are equal if nothing has changed in between."""
 
     def __init__(self, modules):
-        self._own, self._kept, seen, left = {module.__name__ for module in modules}, [], set(), list(modules)
+        self._own, seen, left = {module.__name__ for module in modules}, set(), list(modules)
+        self._values, self._numbers = [], []
         while left:
             value = left.pop()
             if id(value) not in seen:
                 seen.add(id(value))
                 parts = self._inside(value)
-                self._kept.append((value, parts, _numbers(value)))  # as long as it is here, no other has its id
+                self._values += [value, *parts]  # as long as they are here, no other has the id of one
+                self._numbers.append(_numbers(value))
                 left += [part for part in parts if type(part) not in _PLAIN]
 
     def __eq__(self, other):
-        pairs = [*zip(self._kept, other._kept, strict=False)]
-        is_same = all(mine[0] is theirs[0] and mine[2] == theirs[2] for mine, theirs in pairs)
-        inside = ((mine[1], theirs[1]) for mine, theirs in pairs)
-        is_same = is_same and all(len(some) == len(others) and all(map(is_, some, others)) for some, others in inside)
-        return len(self._kept) == len(other._kept) and is_same
+        same = len(self._values) == len(other._values) and self._numbers == other._numbers
+        return same and all(map(is_, self._values, other._values))
 
     def _inside(self, value):
         """The values in another one that a student's code can exchange."""

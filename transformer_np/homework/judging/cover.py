@@ -40,16 +40,16 @@ class Cells:
         self.trials, self.found = trials, found
         self.joined, self.tried, self._agreed, self._described, self._changed = 0, set(), {}, {}, {}
         self.first_failed = next((finding for finding in found if not finding.right), None)
-        self.labels, self.astray = {}, {}
+        self.labels, astray = {}, {}
         exercise = trials.exercise
         gradients = {i for i, result in enumerate(exercise.results) if exercise.is_gradient(result)}
         for number, finding in enumerate(found):
             self.labels.setdefault(finding.case.label, []).append(number)
-            self.astray.setdefault(finding.case.label, set()).update({*(finding.wrong or ())} - gradients)
+            astray.setdefault(finding.case.label, set()).update({*(finding.wrong or ())} - gradients)
         every = {
             (i, f.case.label) for f in found for i in ([NOTHING] if f.wrong is None else f.wrong) if not f.case.raises
         }
-        self.following = {(i, label) for i, label in every if i in gradients and self.astray[label]}
+        self.following = {(i, label) for i, label in every if i in gradients and astray[label]}
         self.wrong = every - self.following
         self.first = {cell for cell in self.wrong if cell[1] == self.first_failed.case.label}
         self.mistakes = listed(trials)

@@ -100,7 +100,7 @@ class Tokens:
 
 def parameters(family):
     """The names of the parameters of a Family's answer."""
-    return {node.arg for node in ast.walk(next(iter(family.trees.values()))) if isinstance(node, ast.arg)}
+    return {node.arg for node in ast.walk(family.tree) if isinstance(node, ast.arg)}
 
 
 def undone_by(trials, named):

@@ -7,10 +7,11 @@ an `if`, and no number is replaced by an unrelated one.
 import ast
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 
-from .edit import MOVE, ORDER, Edit
-from .syntax import Names, counts, counts_up, expression, is_name, is_named_result, is_value, name_of, places
+from .edit import Edit
+from .rearranged import of_several_places
+from .syntax import Names, counts_up, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -83,9 +84,7 @@ def edits_of(tree, without=(), order=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
-    yield from _reordered(tree, order)
-    yield from _exchanged(tree)
-    yield from _moved(tree, without)
+    yield from of_several_places(tree, without, order)
 
 
 def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
@@ -400,52 +399,3 @@ def _missing(node, parent, field, names):
 
 
 _GROUPS = (_small, _names, _functions, _missing, _other_functions)
-
-
-# --- several places at once -------------------------------------------------------------------------------------------
-
-
-_FEW = 5  # names in a formula, of which two may be in each other's place
-_NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
-
-
-def _reordered(tree, order):
-    """The Edit that gives a function its parameters in another order."""
-    if order:
-        args, hints = tree.args.args, {arg.arg: arg.annotation for arg in tree.args.args}
-        moved = [(i, ast.arg(name, hints[name])) for i, name in enumerate(order) if name != args[i].arg]
-        first, *others = [Edit(ORDER, 0, args[i], tree.args, "args", i, new) for i, new in moved]
-        yield replace(first, also=tuple(others))
-
-
-def _exchanged(tree):
-    """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
-    within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
-    for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
-        within |= {n: formula for n in ast.walk(formula) if n not in within}
-    for parent, field, index, node, is_size in places(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and field != "func":
-            for whole in (*functions, *([within[node]] if node in within and not is_size else ())):
-                used.setdefault(whole, {}).setdefault(node.id, []).append((node, parent, field, index))
-    for whole, of_name in used.items():
-        of_name.pop("np", None)
-        names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
-        for a, b in combinations(names, 2) if whole is tree or len(names) <= _FEW else ():
-            both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
-            first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
-            yield replace(first, also=tuple(others))
-
-
-def _moved(tree, without):
-    """Edits that move a line behind the next one. Of a line and a loop or branch the line is marked."""
-    for parent in ast.walk(tree):
-        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
-            lines = getattr(parent, field, None)
-            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
-                    both = [
-                        Edit(MOVE, 1, line, parent, field, i, below),
-                        Edit(MOVE, 1, below, parent, field, i + 1, line),
-                    ]
-                    first, other = sorted(both, key=lambda edit: hasattr(edit.node, "body"))
-                    yield replace(first, also=(other,))

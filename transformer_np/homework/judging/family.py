@@ -111,6 +111,11 @@ class Family:
             count_steps(tree)
 
     @property
+    def tree(self):
+        """The syntax tree of the answer, None if there is none."""
+        return next(iter(self.trees.values()), None)
+
+    @property
     def work_of_edit(self):
         return OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
 

@@ -3,7 +3,7 @@
 import ast
 from inspect import signature
 
-from .family import Family
+from ..definitions import tree_of
 
 
 def order_of(exercise, function):
@@ -14,15 +14,8 @@ def order_of(exercise, function):
     return right if len(right) == len(own) and right != tuple(own) else ()
 
 
-def function_of(answer):
-    """The syntax tree of an answer, or None."""
-    return next(iter(Family(answer).trees.values()), None)
-
-
 def function_in(source, name):
     """The syntax tree of the only function of this name in the source of a file, or None."""
-    try:
-        nodes = [n for n in ast.parse(source).body if getattr(n, "name", "") == name]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    tree = tree_of(source)
+    nodes = [node for node in tree.body if getattr(node, "name", "") == name] if tree else []
     return nodes[0] if len(nodes) == 1 else None

@@ -10,7 +10,7 @@ import numpy as np
 from ..guard import guarded, unheard
 from .cover import Cells, Cover, unwarned
 from .edit import MOVE, about, undone_by
-from .family import Family, without_huge_arrays
+from .family import without_huge_arrays
 from .hypothesis import Hypothesis
 from .search import Search
 from .sides import Sides
@@ -69,13 +69,12 @@ class Pointed:
     change: Hypothesis | None = None
 
 
-def find_place(trials, answer, found):
+def find_place(trials, family, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
     as a Pointed; one with the suspects if none of the edits tried does.
 
-    found: the Findings of the answer's attempts
+    family: of the answer; found: the Findings of its attempts
     """
-    family = Family(answer)
     failed = [n for n, finding in enumerate(found) if not finding.right]
     core = [n for n, finding in enumerate(found) if not finding.case.extended]
     wanted = core if set(core) & set(failed) else list(range(len(found)))
@@ -90,9 +89,10 @@ def find_place(trials, answer, found):
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
-        return replace(
-            pointed, change=_change(family, line_of_change(trials.exercise, answer, changing)) if changing else None
-        )
+        if changing is None:
+            return pointed
+        line = line_of_change(trials.exercise, family.answer, changing)
+        return replace(pointed, change=_change(family, line))
 
 
 def _runs_again_alike(trials, family, found, number):

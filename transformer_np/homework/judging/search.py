@@ -98,6 +98,8 @@ class Search:
     def leaves(self, edit):
         """Whether some cases are wrong with an edit that need not become right."""
         others, usual = {*range(len(self.found))} - {*self.numbers}, self.family.most_steps
+        if not others:
+            return False
         self.family.most_steps = MOST_STEPS
         with self._made(edit) as (answer, steps):
             self.family.most_steps = usual
