@@ -110,8 +110,8 @@ _HEAD = '''"""{title}: write the bodies so that each function does what it docum
 Hand in this file, under this name, with your answers at its top level. Leave out the course's notebooks,
 old versions and environments. If several files answer an exercise, the first right answer counts.
 
-Functions may call each other. They leave their arguments as they are, but for those that say otherwise,
-and float64 stays float64.{lecture}
+Functions may call each other. They leave their arguments as they are and return new arrays, but for
+those that say otherwise, and float64 stays float64.{lecture}
 The letters in the shapes:
 
     B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary

@@ -45,7 +45,7 @@ def softmax_backward(dy, y, axis=-1):
     return y * (dy - total[..., None])
 
 --- a helper that is called without two arguments
-says: Look at line @:
+says: One change in line @ makes it right:
 from transformer_np.functional import rotary_frequencies
 
 def _turned(x, positions, theta=10000.0, scaling=None, adjacent=False):

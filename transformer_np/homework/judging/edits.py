@@ -5,6 +5,7 @@ an `if`, and no number is replaced by an unrelated one.
 """
 
 import ast
+import builtins
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -34,6 +35,10 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
         "x.transpose(a, b, c, d)": "x", "x.transpose(a)": "x",
     },
     "function": {"np.isnan(a)": "~np.isfinite(a)", "np.isinf(a)": "~np.isfinite(a)"},
+    "number": {  # the first maximum
+        "np.zeros(a)": "np.full(a, -np.inf)", "np.zeros(a, b)": "np.full(a, -np.inf, b)",
+        "np.zeros(a, dtype=b)": "np.full(a, -np.inf, b)", "np.zeros_like(a)": "np.full_like(a, -np.inf)",
+    },
     "not a copy": {
         "dict(a)": "{k: v.copy() for k, v in a.items()}", "a.copy()": "{k: v.copy() for k, v in a.items()}",
         "list(a)": "[v.copy() for v in a]", "[a] * b": "[a for _ in range(b)]",
@@ -173,6 +178,8 @@ def _around(texts, node):
 
 
 def _small(node, parent, field, names):
+    if isinstance(parent, ast.Return) and not isinstance(node, ast.Tuple):
+        yield "not a copy", *_around("np.array(x)", node)
     if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
         yield "transpose", *_around(_TURNED, node)
     for kind, form, others in _forms().get(_type_of(node), ()):
@@ -231,8 +238,8 @@ def _in_other_order(parts):
 
 
 def _rebracketed(node):
-    """(a ∘ b) • c as a ∘ (b • c) and back, s ∘ (a ∘ b) • c as s ∘ (a ∘ (b • c)), f(a) • c as f(a • c) and back, and
-    a • b if … else c as a • (b if … else c) and back."""
+    """(a ∘ b) • c as a ∘ (b • c), as (a • c) ∘ b and back, s ∘ (a ∘ b) • c as s ∘ (a ∘ (b • c)), f(a) • c as f(a • c)
+    and back, and a • b if … else c as a • (b if … else c) and back."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(a := node.args[0], ast.BinOp):
         yield ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
     if isinstance(node, ast.IfExp):
@@ -248,6 +255,7 @@ def _rebracketed(node):
         yield ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
     if _binds_otherwise(a, node):
         yield ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+        yield ast.BinOp(ast.BinOp(a.left, node.op, c), a.op, a.right)
     if isinstance(a, ast.BinOp) and _binds_otherwise(b := a.right, node):
         yield ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
     if _binds_otherwise(c, node):
@@ -328,11 +336,16 @@ def _calls(node, names):
     for parts in _in_other_order(node.args) if function not in ("tile", "repeat", "full") else ():
         yield "order", ast.Call(node.func, parts, node.keywords)  # numbers as sizes would make huge arrays
     passed = {value.id for value in (*node.args, *given.values()) if isinstance(value, ast.Name)}
+    left = [name for name in names.at(node) if name not in passed and name not in ("x", "dout")]
     if ast.unparse(node.func).startswith("self."):  # a part of a block
-        for name in names.at(node):
-            if name not in passed and name not in ("x", "dout"):
-                for word in (name, *(word for word in ("mask", "cache") if word not in given and word != name)):
-                    yield "missing argument", with_keywords(**{word: ast.Name(name, ast.Load())})
+        for name in left:
+            for word in (name, *(word for word in ("mask", "cache") if word not in given and word != name)):
+                yield "missing argument", with_keywords(**{word: ast.Name(name, ast.Load())})
+    elif isinstance(node.func, ast.Name) and not hasattr(builtins, function):
+        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {*given}
+        same = {name: ast.Name(name, ast.Load()) for name in left if name in names.parameters - used}
+        for some in (*([name] for name in same), *([[*same]] if len(same) > 1 else [])):
+            yield "missing argument", with_keywords(**{name: same[name] for name in some})
 
 
 def _names(node, parent, field, names):
@@ -348,7 +361,7 @@ def _names(node, parent, field, names):
                 yield "name", ast.Attribute(node.value, other, node.ctx)
     if isinstance(node, ast.BinOp):
         yield from (("extra part", part) for part in (node.left, node.right))
-    if isinstance(node, ast.Call) and is_value(node, parent, field):
+    if isinstance(node, ast.Call) and (is_value(node, parent, field) or field == "iter"):
         if len(node.args) == 1 and not node.keywords:
             yield "extra part", node.args[0]
         if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") not in ("np", "self"):

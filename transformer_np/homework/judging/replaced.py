@@ -53,10 +53,12 @@ class Replaced:
 
     def _is_for_others(self, value, node, place, number):
         """Whether the value of a variable, which a node of a place reads, is one that only other code needs."""
-        sides, own = self.sides, self.sides.values(number)
-        if value not in sides.fine_in(number, False) or is_new(value, own[value]) or value in sides.ran_rightly:
+        sides, own, fine = self.sides, self.sides.values(number), self.sides.fine_in(number, False)
+        if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
             return False
         readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
+        if not fine.isdisjoint({*readers} - {place}):
+            return False
         readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
         # what is missing may be missing where the only one reads it
         return len(readers) != 1 or place is node or getattr(place, "args", ()) == [node]
@@ -67,7 +69,7 @@ class Replaced:
         own, right = sides.values(first), sides.right_values(first)
         shape = self.found[first].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
-        returned = sides.returned_as(sides.own)
+        returned = sides.returned
         is_each = 1 < len(returned) == len(self.found[first].expected)
         if is_each and returned[i] in fine and not is_new(returned[i], own[returned[i]]):
             return [returned[i]]  # which is right for something else

@@ -52,15 +52,17 @@ class Search:
         return most
 
     def one_edit(self):
-        """The edit that makes every case right, or None."""
-        of_edit = self.family.work_of_edit
+        """The edit that makes every case right, or None; another one of the same kind and code if it leaves no other
+        case wrong."""
+        of_edit, edits = self.family.work_of_edit, self._edits()
         least = self.trials.left - (self._work + of_edit) * self.trials.most(self._work + of_edit)
-        for edit in self._edits():
+        for edit in edits:
             if self.trials.left <= least:
                 return None
             self.trials.left -= of_edit
             if self._makes_right(edit):
-                return edit
+                alike = [e for e in edits if (e.node, e.kind) == (edit.node, edit.kind)] if self.leaves(edit) else ()
+                return next((e for e in alike if self._makes_right(e) and not self.leaves(e)), edit)
         return None
 
     def _edits(self):

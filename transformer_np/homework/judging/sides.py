@@ -9,7 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import family_of, family_with
 from .syntax import name_of
-from .traced import Known, Traced, flat, is_data, is_filled, is_number, joined, key
+from .traced import Known, Traced, flat, is_array, is_data, is_filled, is_number, joined, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -99,13 +99,13 @@ class Sides:
 
     def written_into(self, variable):
         """The values of the assignments to a variable."""
-        stores = self.stores.get((self.scope.get(variable), ast.unparse(variable)), ())
+        stores = self.stores.get(self._variable(variable), ())
         return [s.value for s in stores if isinstance(s, ast.Assign)]
 
     def read_from(self, name):
         """The values of statements, and those that are returned, which read a variable, not only its shape."""
         values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign)]
-        values += self.returned_as(self.own)
+        values += self.returned
         shapes = {n.value for n in self.scope if isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")}
         names = {n for n in self.scope if isinstance(n, ast.Name) and n.id == name} - shapes
         return [value for value in values if names & {*ast.walk(value)}]
@@ -114,9 +114,12 @@ class Sides:
     def _calls(self):
         return [n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call)]
 
-    def returned_as(self, traced):
-        """The expressions that a function returns."""
-        values = [n.value for n in ast.walk(traced.family.tree) if isinstance(n, ast.Return) and n.value]
+    @cached_property
+    def returned(self):
+        """The expressions that the answer returns, but its inner functions do not."""
+        tree = self.family.tree
+        returns = [n for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value]
+        values = [n.value for n in returns if isinstance(tree, ast.ClassDef) or self.scope[n] is tree]
         return [part for value in values for part in getattr(value, "elts", [value])]
 
     def run(self, number):
@@ -165,7 +168,11 @@ class Sides:
         whole = {n: joined(values) for n, values in own.items() if n not in fine and len(values) < MOST_VALUES}
         fine |= {n for n, value in whole.items() if value is not None and known.has(flat(value, shape))}
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
-        return fine - {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
+        signed = {n: values for n, values in own.items() if all(is_array(v) and v.dtype.kind in "if" for v in values)}
+        fine |= {n for n, values in signed.items() if all(known.has(-flat(v, shape)) for v in values)}
+        fine -= {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
+        wrong = {n for n, values in own.items() if n not in fine and is_array(values[0])}
+        return fine - {s.value for s in self._into_parts if wrong & {*ast.walk(s.targets[0].slice)}}  # at wrong places
 
     def _arguments(self, number):
         """The arrays that a case gives, without their zeros: an answer may put zeros in front of them."""
@@ -180,6 +187,11 @@ class Sides:
         return Known(flat(value, False) for values in right for value in values)
 
     @cached_property
+    def _into_parts(self):
+        """The statements that write into a part of an array."""
+        return [s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript)]
+
+    @cached_property
     def _sums(self):
         """The nodes behind a loop that read a variable which the loop changes."""
         loops = [n for n in self.scope if isinstance(n, ast.For | ast.While)]
@@ -190,16 +202,34 @@ class Sides:
 
     def writes(self, node, number):
         """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
-        of it, and those after it."""
-        (own, when), known, written = self.run(number), self.known_in(number, False), []
-        right = [is_data(value) and known.has(flat(value, False)) for value in own.get(node, ())]
+        of it, and those after it; of these only what comes after the variable was last read and right."""
+        (own, when), known, variable = self.run(number), self.known_in(number, False), self._variable(node)
+
+        def is_right(value):
+            return is_data(value) and known.has(flat(value, False))
+
+        right = list(map(is_right, own.get(node, ())))
         now = when[node][right.index(False) if False in right else 0] if right else 0
-        for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
-            times = [time for time in when.get(s.value, ()) if time < now]
-            written += [(times[-1], s)] if times else []
-        written = [s for _, s in sorted(written, key=itemgetter(0))]
+        times = {s: [time for time in when.get(s.value, ()) if time < now] for s in self.stores.get(variable, ())}
+        written = sorted(((some[-1], s) for s, some in times.items() if some), key=itemgetter(0))
+        reads = {n: zip(when[n], own[n], strict=True) for n in self._reads.get(variable, ()) if n in own}
+        rightly = [(time, n) for n, pairs in reads.items() for time, value in pairs if time < now and is_right(value)]
+        later = [(t, s) for t, s in written if not any(time > t and n not in ast.walk(s) for time, n in rightly)]
+        written = [s for _, s in later or written]
         whole = [n for n, s in enumerate(written) if is_whole(s, node)]
         return written[whole[-1] :] if whole else written
+
+    def _variable(self, node):
+        return self.scope.get(node), ast.unparse(node)
+
+    @cached_property
+    def _reads(self):
+        """{variable: its nodes}"""
+        reads = {}
+        for node in self.scope:
+            if isinstance(node, ast.Name | ast.Attribute):
+                reads.setdefault(self._variable(node), []).append(node)
+        return reads
 
     def written_at(self, node, number, fine):
         """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or
@@ -209,7 +239,7 @@ class Sides:
         before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         place = (wrong or [*before][-1:] or [node])[0]
-        is_sole = place is not node and len(before) == 1
+        is_sole = place is not node and len(before) == 1 and is_whole(place, node)
         is_changed = is_sole and key(own[node][0]) not in map(key, own[before[place]])  # through a view of it
         return node if is_changed else place
 

@@ -200,7 +200,7 @@ def _before_results(sides):
     if no NaN is made, whose line tells more."""
     number, places = sides.failed[0], []
     own, fine = sides.values(number), sides.fine_in(number, False)
-    finding, returned = sides.found[number], [n for n in sides.returned_as(sides.own) if n in own]
+    finding, returned = sides.found[number], [n for n in sides.returned if n in own]
     if finding.results is None or first_not_finite(sides):
         return []
     is_each = len(returned) == len(finding.expected)
@@ -219,11 +219,12 @@ def _before_results(sides):
 def _new_array(sides, number):
     """[the statement that makes a new array of the wrong shape, which is returned], or []."""
     own, finding = sides.values(number), sides.found[number]
-    returned = [n for n in sides.returned_as(sides.own) if isinstance(n, ast.Name) and n in own]
+    returned = [n for n in sides.returned if isinstance(n, ast.Name) and n in own]
     makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
     shapes = [getattr(value, "shape", None) for value in (*values, *(own[n][0] for n in returned[:1]))]
     is_wrong = len(values) == 1 and None not in shapes and len({*shapes}) == 1
+    is_wrong = is_wrong and not sides.fine_in(number, False).issuperset(returned)  # or only its last step is missing
     return makers if finding.outcome == "wrong shape" and is_wrong else []
 
 
