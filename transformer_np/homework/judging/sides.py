@@ -203,24 +203,39 @@ class Sides:
     def writes(self, node, number):
         """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
         of it, and those after it; of these only what comes after the variable was last read and right."""
-        (own, when), known, variable = self.run(number), self.known_in(number, False), self._variable(node)
-
-        def is_right(value):
-            return is_data(value) and known.has(flat(value, False))
-
-        right = list(map(is_right, own.get(node, ())))
-        now = when[node][right.index(False) if False in right else 0] if right else 0
+        when, variable, now = self.run(number)[1], self._variable(node), self._wrong_from(node, number)
         times = {s: [time for time in when.get(s.value, ()) if time < now] for s in self.stores.get(variable, ())}
         written = sorted(((some[-1], s) for s, some in times.items() if some), key=itemgetter(0))
-        reads = {n: zip(when[n], own[n], strict=True) for n in self._reads.get(variable, ()) if n in own}
-        rightly = [(time, n) for n, pairs in reads.items() for time, value in pairs if time < now and is_right(value)]
+        rightly = [(time, n) for time, n in self._right_reads(variable, number) if time < now]
         later = [(t, s) for t, s in written if not any(time > t and n not in ast.walk(s) for time, n in rightly)]
         written = [s for _, s in later or written]
         whole = [n for n, s in enumerate(written) if is_whole(s, node)]
         return written[whole[-1] :] if whole else written
 
+    def is_before(self, place, other, number):
+        """Whether a place has a value before another one has a wrong one."""
+        (_, when), (one, two) = self.run(number), (getattr(part, "value", part) for part in (place, other))
+        return one in when and when[one][0] < self._wrong_from(two, number)
+
+    def _wrong_from(self, node, number):
+        """The time of a node's first wrong value, or of its first one if all are right; 0 if it has none."""
+        own, when = self.run(number)
+        times = when.get(node, ())
+        wrong = (t for t, value in zip(times, own.get(node, ()), strict=True) if not self._is_right(value, number))
+        return next(wrong, next(iter(times), 0))
+
+    def _is_right(self, value, number):
+        return is_data(value) and self.known_in(number, False).has(flat(value, False))
+
     def _variable(self, node):
         return self.scope.get(node), ast.unparse(node)
+
+    def _right_reads(self, variable, number):
+        """(time, node) of the right values of a variable"""
+        own, when = self.run(number)
+        for n in self._reads.get(variable, ()):
+            pairs = zip(when.get(n, ()), own.get(n, ()), strict=True)
+            yield from ((time, n) for time, value in pairs if self._is_right(value, number))
 
     @cached_property
     def _reads(self):

@@ -41,6 +41,8 @@ def suspects_of(sides, names=()):
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     first, found = sides.failed[0], {}
+    if not both and single and proven and sides.is_before(proven[0][-1], single[0][-1], first):
+        single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
     for places in filter(None, chosen):
         places = search.maker(places) or places
