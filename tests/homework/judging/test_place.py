@@ -487,6 +487,51 @@ def additive(mask, dtype=np.float32):
     out = np.zeros(np.shape(mask), dtype)
     out[mask] = np.finfo(dtype).min
     return out  # not shown
+
+--- a loop over a set
+says: A pair that occurs in a word twice is counted once.
+from collections import Counter
+from itertools import pairwise
+from transformer_np.data.bpe import apply_merges
+
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    words, found = [list(word) for word in words], []
+    for new in range(first_id, first_id + num_merges):
+        pairs = Counter()
+        for word, count in zip(words, counts):
+            for pair in set(pairwise(word)):  # shown
+                pairs[pair] += count
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
+        if best is None or pairs[best] < min_count:
+            break
+        found.append(best)
+        words = [apply_merges(word, {best: new}) for word in words]
+    return found
+
+--- a divisor of one term is that of both
+named: brackets
+def cosine_schedule(step, max_lr, min_lr, warmup, total):
+    if step <= warmup:
+        return max_lr * step / warmup
+    done = min(1, (step - warmup) / (total - warmup))
+    return min_lr + (max_lr - min_lr) * (1 / 2 + np.cos(np.pi * done))  # shown
+
+--- the first maximum
+repair: most = np.full(x.shape[1:], -np.inf)
+def softmax(x, axis=-1):
+    x = np.moveaxis(x, axis, 0)
+    most = np.zeros(x.shape[1:])  # shown
+    for one in x:
+        most = np.maximum(most, one)
+    e = np.exp(x - most)
+    return np.moveaxis(e / e.sum(0), 0, axis)
+
+--- a result that shares memory, when one head is repeated
+says: The result shares its memory with an argument
+repair: return np.array(heads.reshape(len(x), -1, *x.shape[2:]))
+def repeat_heads(x, repeats):
+    heads = np.broadcast_to(x[:, :, None], (*x.shape[:2], repeats, *x.shape[2:]))
+    return heads.reshape(len(x), -1, *x.shape[2:])  # shown
 """)
 
 # --- where to look ----------------------------------------------------------------------------------------------------
@@ -834,6 +879,66 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
             if 0 <= s < T:
                 full[..., t, s] = weights[..., t, j]
     return scaled_dot_product_attention_backward(dout, q, k, v, full)
+
+--- what was read rightly between two writes is no place
+says: The token with which the sum reaches top_p is cut off.
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    order = np.argsort(-logits, axis=-1, kind="stable")
+    p = np.take_along_axis(logits, order, axis=-1)
+    p = np.exp((p - p[..., :1]) / max(temperature, 1e-30))
+    p /= p.sum(axis=-1, keepdims=True)
+    if top_k is not None:
+        p[..., top_k:] = 0
+        p /= p.sum(axis=-1, keepdims=True)
+    if top_p is not None:
+        p[np.cumsum(p, axis=-1) > top_p] = 0  # shown
+        p /= p.sum(axis=-1, keepdims=True)
+    return np.take_along_axis(p, np.argsort(order, axis=-1), axis=-1)
+
+--- what another line uses rightly is not wrong where it is made
+says: db₁ comes from dhidden before the ReLU's backward
+def feed_forward_backward(dy, x, hidden, w1, w2):
+    flat, rows, dy_rows = (a.reshape(-1, a.shape[-1]) for a in (x, hidden, dy))
+    dh = dy_rows @ w2.T
+    db1 = dh.sum(0)  # shown
+    da = np.where(rows > 0, dh, 0)
+    return (da @ w1.T).reshape(x.shape), flat.T @ da, db1, rows.T @ dy_rows, dy_rows.sum(0)
+
+--- what an inner function returns is no result
+says: dx comes through the value only.
+from transformer_np.functional import gelu, gelu_backward, silu, silu_backward
+
+def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
+    def outer(a, b):
+        return a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
+
+    act, back = (silu, silu_backward) if activation == "silu" else (gelu, gelu_backward)
+    dh = dy @ w2.T
+    dgate, dvalue = back(dh * value, gate), dh * act(gate)
+    dx = dvalue @ w1.T  # shown
+    return dx, outer(x, dgate), outer(x, dvalue), outer(act(gate) * value, dy)
+
+--- a difference the other way around is right
+says: Later keys have the bucket of their distance
+def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidirectional=True):
+    S = S or T
+    ahead = np.arange(S) - (np.arange(T) + S - T)[:, None]
+    N = num_buckets // 2 if bidirectional else num_buckets
+    n, half = np.abs(ahead), N // 2  # shown
+    far = half + np.floor(np.log(np.maximum(n, half) / half) / np.log(max_distance / half) * (N - half)).astype(int)
+    bucket = np.where(n < half, n, np.minimum(far, N - 1))
+    return bucket + N * (ahead > 0) if bidirectional else bucket
+
+--- an earlier place that makes everything right comes before a later value of the mistake
+says: The sum before the tanh, a_{t−1}, is fed back.
+def rnn(x, w_x, w_h, b=None):
+    inputs = x @ w_x + (0 if b is None else b)
+    state, h = np.zeros((len(x), len(w_h))), []
+    for t in range(x.shape[1]):
+        a = inputs[:, t] + state @ w_h
+        h.append(np.tanh(a))
+        state = a  # shown
+    return np.stack(h, axis=1)
 """)
 
 # --- lines that are not shown -----------------------------------------------------------------------------------------

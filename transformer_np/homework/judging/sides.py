@@ -170,9 +170,7 @@ class Sides:
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
         signed = {n: values for n, values in own.items() if all(is_array(v) and v.dtype.kind in "if" for v in values)}
         fine |= {n for n, values in signed.items() if all(known.has(-flat(v, shape)) for v in values)}
-        fine -= {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
-        wrong = {n for n, values in own.items() if n not in fine and is_array(values[0])}
-        return fine - {s.value for s in self._into_parts if wrong & {*ast.walk(s.targets[0].slice)}}  # at wrong places
+        return fine - {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
 
     def _arguments(self, number):
         """The arrays that a case gives, without their zeros: an answer may put zeros in front of them."""
@@ -185,11 +183,6 @@ class Sides:
         inside = {n for loop in loops for n in ast.walk(loop)}
         right = (values for values, nodes in self.right_values(number) if nodes - inside)
         return Known(flat(value, False) for values in right for value in values)
-
-    @cached_property
-    def _into_parts(self):
-        """The statements that write into a part of an array."""
-        return [s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript)]
 
     @cached_property
     def _sums(self):
