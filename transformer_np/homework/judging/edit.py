@@ -142,9 +142,10 @@ KINDS = {
     "not a copy": "This is the same object and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
-    "extra part": "The results are right without a part of {0}: a term, a factor or a function.",
+    "extra part": "The results are right without a part of {0}: a term, a factor, a condition or a function.",
     "extra line": "The results are right without this line.",
     "missing function": "The results are right with {1} of {0} in its place.",
+    "missing bound": "The results are right with a bound for {0}.",
     "missing factor": "The results are right if {0} is multiplied or divided by the right value.",
     "missing term": "The results are right if the right value is added to {0} or subtracted from it.",
     "missing argument": "An argument is missing in this call.",
@@ -189,6 +190,8 @@ def _special(edit, code, new):
         return f"`{code}` goes over some axes only: it must go over all of them."
     if edit.kind == "axis" and isinstance(edit.new, ast.Call) and not _has_axis(edit.node):
         return f"`{code}` goes over all axes: it must go over some of them only."
+    if edit.kind == "missing bound":
+        return f"`{code}` must not be {'below 0' if new.startswith('max') else 'above 1'} here."
     if edit.kind == "comparison":
         strict = {type(edit.node.ops[0]), type(edit.new.ops[0])} in ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
         return f"`{code}` is wrong where both sides are equal." if strict else ""

@@ -49,7 +49,8 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
     },
 }  # fmt: skip
 _AROUND = {  # kind: what is often missing around a value x, and what is seldom
-    "sign": ("-x", ""), "missing factor": ("x / 2; 2 * x", "1 / x"), "missing term": ("", "x + 1; x - 1"),
+    "sign": ("-x", ""), "missing bound": ("max(0, x); min(1, x)", ""), "missing factor": ("x / 2; 2 * x", "1 / x"),
+    "missing term": ("", "x + 1; x - 1"),
     "missing function": ("np.sqrt(x); 1 - x; np.square(x)", "np.exp(x); np.log(x); np.tanh(x); np.abs(x)"),
 }  # fmt: skip
 _AROUND_RESULTS = {
@@ -361,6 +362,10 @@ def _names(node, parent, field, names):
                 yield "name", ast.Attribute(node.value, other, node.ctx)
     if isinstance(node, ast.BinOp):
         yield from (("extra part", part) for part in (node.left, node.right))
+    if isinstance(node, ast.BoolOp):
+        for n in range(len(node.values)):
+            left = [*node.values[:n], *node.values[n + 1 :]]
+            yield "extra part", ast.BoolOp(node.op, left) if len(left) > 1 else left[0]
     if isinstance(node, ast.Call) and (is_value(node, parent, field) or field == "iter"):
         if len(node.args) == 1 and not node.keywords:
             yield "extra part", node.args[0]

@@ -77,9 +77,9 @@ class Search:
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
-            is_near = line in self._suspects or edit.kind == "order of results"  # which no value tells
+            is_near = line in self._suspects or line in lines or edit.kind == "order of results"  # which no value tells
             level = 0 if is_near else 1 if line < self._last or not self._last else 9
-            return edit.kind != ORDER, line not in lines, self._distance(edit, change_of), edit.group + level
+            return edit.kind != ORDER, self._distance(edit, change_of), edit.group + level
 
         return sorted(edits, key=unlikeliness)
 

@@ -77,6 +77,11 @@ class Sides:
         is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
         return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
 
+    def calls_helper(self, node):
+        """Whether a node is a call of a function of the student's."""
+        functions = (n.name for n in self.scope if isinstance(n, ast.FunctionDef))
+        return isinstance(node, ast.Call) and name_of(node.func) in functions
+
     def call_that_gives(self, variable):
         """The only call of the helper of which a variable is a parameter, or None."""
         function = self.scope.get(variable)

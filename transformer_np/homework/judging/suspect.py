@@ -106,6 +106,8 @@ class _ByValue:
         values = {key(value): value for value in self._flat(of)}.values()
         self.made = Known(value for value in values if not _ByValue.is_usual(self, value))
         self.fine = sides.fine_in(number, self.shape)
+        right = [n for n in self.fine if is_array(self.own[n][0]) and not is_filled(self.own[n])]
+        self.within = {part for n in right for part in ast.walk(n)} - self.fine  # what right values are computed from
 
     def _flat(self, of):
         return (flat(v, self.shape) for node, values in of.items() for v in values if _tells(node, v))
@@ -121,7 +123,7 @@ class _ByValue:
         """The places between right values and the first value that the mistake makes, at most MOST, or []."""
         found = []
         for node, values in self.own.items():
-            is_right = len(values) > 1 and node in self.fine  # as a whole
+            is_right = (len(values) > 1 and node in self.fine) or node in self.within  # as a whole
             if is_right or not any(self.is_made(node, value) for value in values):
                 continue
             place = node
@@ -274,7 +276,7 @@ def first_not_finite(sides):
             read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
             if _not_finite(values[0]) - read - usual and not (is_written or is_known):
                 made.append(node)
-        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute)]
+        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute) and not sides.calls_helper(n)]
         if made:
             node = min(made, key=lambda n: when[n][0])
             return [_suspect(sides, [node], _cause(node, own))]
