@@ -211,9 +211,11 @@ class Sides:
         return written[whole[-1] :] if whole else written
 
     def is_before(self, place, other, number):
-        """Whether a place has a value before another one has a wrong one."""
-        (_, when), (one, two) = self.run(number), (getattr(part, "value", part) for part in (place, other))
-        return one in when and when[one][0] < self._wrong_from(two, number)
+        """Whether a place has a value before another one has a wrong one; it does not write what is returned, which is
+        right anyhow with right values."""
+        when, (one, two) = self.run(number)[1], (getattr(part, "value", part) for part in (place, other))
+        is_result = any(place in self.stores.get(self._variable(node), ()) for node in self.returned)
+        return not is_result and one in when and when[one][0] < self._wrong_from(two, number)
 
     def _wrong_from(self, node, number):
         """The time of a node's first wrong value, or of its first one if all are right; 0 if it has none."""
