@@ -462,12 +462,11 @@ def tanh_backward(dy, y):
 --- a condition is shown as a whole
 marks: not np.isfinite(norm) or norm == 0
 def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters]
-    norm = float(np.sqrt(np.sum([np.vdot(g, g) for g in grads])))
+    norm = float(np.sqrt(np.sum([np.vdot(p.grad, p.grad) for p in parameters])))
     if not np.isfinite(norm) or norm == 0:
         return norm
-    for g in grads:
-        g *= max_norm / norm
+    for p in parameters:
+        p.grad[...] = p.grad * max_norm / norm
     return norm
 
 --- what is written into a new array is shown, and not the array

@@ -829,9 +829,9 @@ not: . `x` must
 def merge_heads(x):
     return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=1)
 
---- a factor is no place where 0 would hide what is wrong
+--- a factor is no place where 0 would hide what is wrong, and a bound is missing
 says: After step `total` the cosine goes on
-marks: math.pi * done
+marks: done
 import math
 
 def cosine_schedule(step, max_lr, min_lr, warmup, total):
