@@ -109,9 +109,8 @@ def test_every_function_of_the_reference_has_an_example(conf):
         module = importlib.import_module(f"transformer_np.{path}")
         things = {name: getattr(module, name) for name in conf.members(module)}
         without |= {name for name, thing in things.items() if inspect.isfunction(thing) and thing not in shown}
-    # a decorator, what needs a trained model or files of others, and what takes a minute
-    needs_more = {"load_trained", "merge_as_pretrained", "minilm_folder"}
-    assert without == needs_more | {"one_at_a_time", "measure"}
+    # what needs a trained model or files of others, and what takes a minute
+    assert without == {"load_trained", "merge_as_pretrained", "minilm_folder", "measure"}
 
 
 def test_links_lead_to_the_reference_and_to_pages(conf):

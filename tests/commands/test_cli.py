@@ -18,7 +18,7 @@ from shared import call, done, fails, stdin
 from transformer_np import __version__, cli
 from transformer_np import functional as F
 from transformer_np.inspection import gradcheck
-from transformer_np.support.transliteration import in_signs_of
+from transformer_np.support import transliteration
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
 
 WORDS = (
@@ -149,6 +149,9 @@ def test_a_console_without_utf8(encoding):
 
 
 def test_no_sign_of_a_formula_is_lost_without_utf8():
+    def in_signs_of(text, encoding):
+        return text.encode(encoding, transliteration.NAME).decode(encoding)
+
     formula = "dx = (dx̂ − mean(dx̂ · x̂)) / √(σ² + ε) ≤ Σᵢ 2πγᵢ · 10⁻⁸, ∂L/∂β → −∞, Kᵀ ∈ Φ"
     assert in_signs_of(formula, "ascii") == (
         "dx = (dx_hat - mean(dx_hat * x_hat)) / sqrt(sigma^2 + epsilon) <= sum_i 2 pi gamma_i * 10^-8, dL/dbeta -> "

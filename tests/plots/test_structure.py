@@ -82,7 +82,8 @@ def test_architecture_of_a_t5():
     assert drawn_parameters(figure, model) == model.num_parameters()
     assert texts.count("RMS norm") == 2 + 3 + 2 and "11 × 12; 6 × 3" in texts  # the bias counts once
     own = model.encoder[0].num_parameters() - 6 * 3
-    assert f"2 encoder blocks, {own:,} parameters each" in texts
+    assert f"2 encoder blocks, {own:,} parameters each" in texts and "K, V" in texts
+    assert "K, V" not in texts_of(plots.architecture(small_model("T5", num_decoder_layers=0)))  # no cross-attention
     check_layout(figure, on_panels=True)
 
 

@@ -4,13 +4,13 @@ Counted are the matrix products: 2 · m · k · n operations for (m, k) times (k
 per number, is left out.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import layers
 from ..decoding import DecoderCache
+from ..inspection.interpretation import keeping_gradients
 from ..models import Bert, TransformerXL
 from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
@@ -126,7 +126,7 @@ def measure(model, length, batch=1):
     ids[ids == getattr(model.config, "pad_id", None)] = vocabulary - 1
     forward, generating = _passes(model, ids)
     model.train()
-    with recording(model, lambda: phase[0]) as products, _keeping_gradients(model):
+    with recording(model, lambda: phase[0]) as products, keeping_gradients(model):
         logits = forward()
         kept = sum(array.size for array in _arrays(model))
         phase[0] = "backward"
@@ -156,16 +156,6 @@ def _passes(model, ids):
     if isinstance(model, TransformerXL):
         return lambda: model(ids)[0], lambda: model(ids)[1]
     return (lambda: model(ids, ids) if hasattr(model, "decode") else model(ids)), keys_and_values
-
-
-@contextmanager
-def _keeping_gradients(model):
-    before = [parameter.grad.copy() for parameter in model.learned().values()]
-    try:
-        yield
-    finally:
-        for parameter, gradient in zip(model.learned().values(), before, strict=True):
-            parameter.grad = gradient
 
 
 def _arrays(model):

@@ -121,10 +121,10 @@ class Seq2SeqBatches:
         self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
         self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
         with expecting("pairs", "(source ids, target ids)", pairs):
-            packed = isinstance(pairs, PackedPairs)
-            self._lengths = (
-                pairs.lengths if packed else np.array([(len(src), len(tgt)) for src, tgt in pairs])
-            )  # (n, 2)
+            if isinstance(pairs, PackedPairs):
+                self._lengths = pairs.lengths  # (n, 2)
+            else:
+                self._lengths = np.array([(len(src), len(tgt)) for src, tgt in pairs])
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
         self._tokens = self._lengths.sum(axis=1) + 1  # of each pair; <bos> is one

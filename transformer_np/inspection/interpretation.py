@@ -279,16 +279,13 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
     The gradients of the parameters stay as they are.
     """
     inputs = _one_text(inputs)
-    gradients = [parameter.grad.copy() for parameter in model.learned().values()]
     parts = _parts(model)
     values, slopes = {}, {}
 
     with model.evaluating():
         model.eval(keep=True)
-        with _noted(model, parts, values, slopes):
+        with keeping_gradients(model), _noted(model, parts, values, slopes):
             (score,) = _score(model, inputs, target, position, backward=True)
-        for parameter, gradient in zip(model.learned().values(), gradients, strict=True):
-            parameter.grad = gradient
         new = {name: 0.0 for name in parts}
         if other is not None:
             with _noted(model, parts, new := {}):
@@ -304,6 +301,17 @@ def attribution(model, inputs, target, other=None, position=-1) -> Effects:
             positions[name] = change.sum(axis=-1)  # (T,)
             feed_forwards[name] = float(positions[name].sum())
     return Effects(score, heads, feed_forwards, positions)
+
+
+@contextmanager
+def keeping_gradients(model):
+    """After the block, the gradients of the parameters are as before it."""
+    before = [parameter.grad.copy() for parameter in model.learned().values()]
+    try:
+        yield
+    finally:
+        for parameter, gradient in zip(model.learned().values(), before, strict=True):
+            parameter.grad = gradient
 
 
 def measured(model, inputs, target, other=None, position=-1, batch_size=16) -> Effects:

@@ -100,13 +100,13 @@ def draw(title, *columns):
     axes.set_axis_off()
     page = _Page(axes)
     middle = margin + BOX / 2
-    first = page.column(columns[0], middle, EDGE, side=-1)
+    top = page.column(columns[0], middle, EDGE, side=-1)
     if beside:
-        second = page.column(columns[1], middle + BOX + APART, EDGE, side=1)
-        if second.cross is not None:
-            x, y = middle + BOX / 2 + FRAME + 0.3, second.cross
-            page.line((middle + 0.3, first.top - LABEL / 2), (x, first.top - LABEL / 2), (x, y), second.cross_left)
-            axes.text((x + second.cross_left[0] - FRAME) / 2, y + 0.02, "K, V", ha="center", va="bottom", size=TEXT - 1)
+        page.column(columns[1], middle + BOX + APART, EDGE, side=1)
+        if page.cross is not None:
+            (left, y), out, x = page.cross, top - LABEL / 2, middle + BOX / 2 + FRAME + 0.3
+            page.line((middle + 0.3, out), (x, out), (x, y), (left, y))
+            axes.text((x + left - FRAME) / 2, y + 0.02, "K, V", ha="center", va="bottom", size=TEXT - 1)
     elif len(columns) == 2:  # the other head, from the same vectors
         x, y = middle + BOX + APART, EDGE + start
         page.column(columns[1], x, y, side=1)
@@ -116,29 +116,26 @@ def draw(title, *columns):
 
 
 class _Page:
-    """Axes in inches to draw columns on."""
+    """Axes in inches to draw columns on. cross: the left end of the last cross-attention, where its arrow ends"""
 
     def __init__(self, axes):
-        self.axes = axes
-        self.top = self.cross = self.cross_left = None
+        self.axes, self.cross = axes, None
 
     def column(self, items, x, y, side):
-        """Draw the items from y upwards, centred at x. side: −1 for residual paths on the left, 1 on the right; the
-        shapes are on the other side."""
-        drawn = _Page(self.axes)
+        """Draw the items from y upwards, centred at x  ->  where the last one ends. side: −1 for residual paths on the
+        left, 1 on the right; the shapes are on the other side."""
         for item in items:
             if isinstance(item, str):
-                drawn.line((x, y), (x, y + ARROW))
-                drawn.shape(x, y + ARROW / 2, item, side)
+                self.line((x, y), (x, y + ARROW))
+                self.shape(x, y + ARROW / 2, item, side)
             elif isinstance(item, Box):
-                drawn.box(item, x, y)
+                self.box(item, x, y)
             elif isinstance(item, Words):
-                drawn.axes.text(x, y + LABEL / 2, item.text, ha="center", va="center", size=TEXT)
+                self.axes.text(x, y + LABEL / 2, item.text, ha="center", va="center", size=TEXT)
             else:
-                drawn.block(item, x, y, side)
+                self.block(item, x, y, side)
             y += _item_height(item)
-        drawn.top = y
-        return drawn
+        return y
 
     def block(self, block, x, y, side):
         tall, edge = _item_height(block), x + side * (BOX / 2 + FRAME)
@@ -165,8 +162,7 @@ class _Page:
                 y += STUB
                 self.box(box, x, y)
                 if box.title.startswith("Cross"):
-                    self.cross = y + box.height / 2
-                    self.cross_left = (x - BOX / 2, self.cross)
+                    self.cross = (x - BOX / 2, y + box.height / 2)
                 if box.residual:
                     beside = x + side * (BOX / 2 + DETOUR)
                     into = y + box.height / 2

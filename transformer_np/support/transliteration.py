@@ -20,11 +20,6 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def in_signs_of(text, encoding):
-    """The text with only the signs of an encoding."""
-    return text.encode(encoding, NAME).decode(encoding)
-
-
 def _handler(error):
     """The replacement of the signs that cannot be encoded, and the place after them; see `codecs.register_error`."""
     if not isinstance(error, UnicodeEncodeError):

@@ -61,11 +61,6 @@ def lr(adamw):
     return option(None, f"highest learning rate (default: {adamw}; with --optimizer muon {MUON_LR})", adamw=adamw)
 
 
-def min_lr():
-    """The option with the learning rate at the end of `falling_cosine`."""
-    return option(None, "learning rate at the last step (default: lr / 20)", interval="[0, ∞)")
-
-
 def seed(of):
     """The option with the seed of these parts of a training run."""
     return option(0, f"seed of {of}", least=0)

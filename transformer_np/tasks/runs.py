@@ -2,17 +2,14 @@
 `checkpoint.history` the losses."""
 
 import json
-from contextlib import nullcontext
-from functools import wraps
 from pathlib import Path
 from zlib import crc32
 
 from ..models import Bert, Word2Vec
 from ..models.layouts.folder import CONFIG, KEPT_TEXTS, save_pretrained
 from ..pretrained.folder import GENERATION
-from ..support.files import held, read_json, read_json_object, write_text
+from ..support.files import read_json, read_json_object, write_text
 from ..training.checkpoint import model_header, model_tensors, save_checkpoint
-from ..training.choice import team_of
 from ..training.history import history_path
 from .export import as_pretrained
 from .fine_tuning import kept, load, read_tokenizer
@@ -150,19 +147,6 @@ def newest_run(*kinds, below="."):
         how = f"train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
         raise FileNotFoundError(f"no trained model found here: {how}")
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
-
-
-def one_at_a_time(train):
-    """A decorator of Task.train: while a process trains in a folder, any other process is refused (see `files.held`).
-    Of the processes that mpiexec started, the first holds the folder for all."""
-
-    @wraps(train)
-    def alone(self, options, folder, *args, **kwargs):
-        leads = kwargs.get("workers") is None or team_of(kwargs["workers"]).rank == 0
-        with held(folder) if leads else nullcontext():
-            return train(self, options, folder, *args, **kwargs)
-
-    return alone
 
 
 def free_folder(kind, below="runs"):

@@ -3,13 +3,16 @@
 import hashlib
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..module import Module
 from ..support.checks import check_at_least, check_choice, check_number, refusing
+from ..support.files import held
 from ..training import Trainer
+from ..training.choice import team_of
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
 from ..training.team import Team
@@ -125,7 +128,6 @@ class Task:
         """{name: number} for the training speed, if the task has a measure of its own."""
         return {}
 
-    @runs.one_at_a_time
     def train(
         self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=None,
         validate_every=None, save_seconds=None, keep=None, constant_lr=None,
@@ -151,36 +153,39 @@ class Task:
         Raises OSError and ValueError, before any training step, for data or a folder that cannot be used; TrainingError
         during training.
         """
-        how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
-        how = {name: value for name, value in how.items() if value is not None}
-        if resume:
-            run, description, lines = self._resumed_run(options, folder, how, constant_lr)
-            write = runs.write_description
-        elif constant_lr is not None:
-            raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
-        else:
-            run, description, lines = self._new_run(options, folder, how)
-            write = runs.replace_run if overwrite else runs.create_run
-        setup, trainer, steps = run.setup, run.trainer, run.options.steps
-        if trainer.leads:
-            write(folder, description)
-        every = description["validate_every"] or max(100, steps // 10)
-        sample = _sample(setup, every)
-        sampled = len(sample) < len(setup.validation)
-        team = trainer.choose_team(setup.batches, steps)
-        if trainer.leads:
-            if not isinstance(trainer.team, MPITeam):
-                runs.write_description(folder, {**description, "workers": team.size})
-            if sampled and every < steps:
-                lines.insert(0, f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
-            for line in filter(None, [setup.note, team.reason, *lines] if report else []):
-                report(line)
-        trainer.fit(
-            setup.batches, steps, setup.validation, validate_every=every, sample=sample,
-            save_seconds=description["save_seconds"], progress=progress,
-        )  # fmt: skip
-        setup.model.eval()
-        return run if trainer.interrupted or not trainer.leads else self._measured(run, sampled)
+        leads = workers is None or team_of(workers).rank == 0  # of mpiexec's processes, the first holds it for all
+        with held(folder) if leads else nullcontext():  # while one process trains in a folder, others are refused
+            how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
+            how = {name: value for name, value in how.items() if value is not None}
+            if resume:
+                run, description, lines = self._resumed_run(options, folder, how, constant_lr)
+                write = runs.write_description
+            elif constant_lr is not None:
+                raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
+            else:
+                run, description, lines = self._new_run(options, folder, how)
+                write = runs.replace_run if overwrite else runs.create_run
+            setup, trainer, steps = run.setup, run.trainer, run.options.steps
+            if trainer.leads:
+                write(folder, description)
+            every = description["validate_every"] or max(100, steps // 10)
+            sample = _sample(setup, every)
+            whole = len(setup.validation)
+            sampled = len(sample) < whole
+            team = trainer.choose_team(setup.batches, steps)
+            if trainer.leads:
+                if not isinstance(trainer.team, MPITeam):
+                    runs.write_description(folder, {**description, "workers": team.size})
+                if sampled and every < steps:
+                    lines.insert(0, f"validation: {len(sample)} of {whole} batches, at the end all of them")
+                for line in filter(None, [setup.note, team.reason, *lines] if report else []):
+                    report(line)
+            trainer.fit(
+                setup.batches, steps, setup.validation, validate_every=every, sample=sample,
+                save_seconds=description["save_seconds"], progress=progress,
+            )  # fmt: skip
+            setup.model.eval()
+            return run if trainer.interrupted or not trainer.leads else self._measured(run, sampled)
 
     def _new_run(self, options, folder, how):
         """The Run before its first step, its description, and lines for the user."""

@@ -47,7 +47,7 @@ class ContinuationOptions(TaskOptions):
     dropout: float = flag.share(0.0, "share of features dropped during training")
     optimizer: str = flag.optimizer("muon")
     lr: float | None = flag.lr(1e-3)
-    min_lr: float | None = flag.min_lr()
+    min_lr: float | None = option(None, "learning rate at the last step (default: lr / 20)", interval="[0, ∞)")
     warmup: int | None = flag.warmup()
 
 
