@@ -267,8 +267,8 @@ def test_a_call_of_the_library_in_another_file_is_remarked_before_grade_refuses_
     ("text", "told"),
     [
         ("def softmax(x:\n    return x\n", "could not be loaded. SyntaxError"),
-        ("import sys\nsys.exit()\n", "fails before its end. SystemExit: it ended the program"),
-        ("x = 1\n\ny = undefined + x\n", "fails before its end. NameError: name 'undefined'"),
+        ("import sys\nsys.exit()\n", "has a line that fails. SystemExit: it ended the program"),
+        ("x = 1\n\ny = undefined + x\n", "has a line that fails. NameError: name 'undefined'"),
         ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "could not be loaded. SyntaxError"),
         ("\0\1\2", "could not be loaded. .*null bytes"), ('x = "\udce4"\n', "could not be loaded. .*the file as UTF-8"),
     ],
