@@ -49,7 +49,7 @@ def test_a_text(here, capsys):
     lines = call(capsys, "evaluate", "other.txt")[1].splitlines()
     assert lines[0] == "model run" and lines[1] == f"loss (nats per token) {np.mean(nats):.4f}"
     (here / "other.txt").write_text("the ZZ")
-    assert evaluated(capsys, "other.txt")["unknown characters"] == 1
+    assert evaluated(capsys, "other.txt")["unknown characters"] == 2
     (here / "other.txt").write_text("t")
     assert "other.txt has 1 token, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
 
