@@ -140,7 +140,7 @@ def main(argv=None):
 # arguments of the library whose flags have another name
 ALSO = {
     "num_heads": "heads", "num_kv_heads": "kv_heads", "num_layers": "layers", "num_encoder_layers": "layers",
-    "beam_size": "beam",
+    "beam_size": "beam", "rank": "lora", "save_seconds": "save_every",
 }  # fmt: skip
 
 

@@ -267,8 +267,8 @@ def test_a_call_of_the_library_in_another_file_is_remarked_before_grade_refuses_
     ("text", "told"),
     [
         ("def softmax(x:\n    return x\n", "could not be loaded. SyntaxError"),
-        ("import sys\nsys.exit()\n", "fails before its end. SystemExit: it ended the program"),
-        ("x = 1\n\ny = undefined + x\n", "fails before its end. NameError: name 'undefined'"),
+        ("import sys\nsys.exit()\n", "has a line that fails. SystemExit: it ended the program"),
+        ("x = 1\n\ny = undefined + x\n", "has a line that fails. NameError: name 'undefined'"),
         ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "could not be loaded. SyntaxError"),
         ("\0\1\2", "could not be loaded. .*null bytes"), ('x = "\udce4"\n', "could not be loaded. .*the file as UTF-8"),
     ],
@@ -323,6 +323,17 @@ def test_bad_use(capsys, here, written, args, told):
 
 
 # --- hint, status, solution, run, watch ------------------------------------------------------------------------------
+
+
+def test_the_last_hint_claims_no_more_than_the_check(capsys, written):
+    """One edit makes each row add to 1; a row of nothing but −inf is still wrong."""
+    softmax = "def softmax(x, axis=-1):\n    e = np.exp(x - x.max(axis, keepdims=True))\n    return e / e.sum()\n"
+    relu = "def relu(x):\n    return np.minimum(x, 0)\n"
+    written(f"import numpy as np\n\n\n{softmax}\n\n{relu}")
+    for name, line, mends in ("softmax", 6, "it right for the lecture"), ("relu", 10, "it right"):
+        assert f"One change in line {line} makes {mends}:\n" in call(capsys, "check", "homework.py", name)[1]
+        hint = call(capsys, "hint", name, "--level", 4)[1]
+        assert f"Your own code, line {line}: this change makes {mends}\n" in hint
 
 
 def test_hints_come_one_after_another(capsys, written):

@@ -88,7 +88,7 @@ def test_one_test_per_exercise(homework):
 def test_a_file_that_cannot_be_imported(homework):
     (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")
     code, out = run(homework)
-    assert code == 2 and "homework.py fails before its end. ZeroDivisionError" in out
+    assert code == 2 and "homework.py has a line that fails. ZeroDivisionError" in out
 
 
 @pytest.mark.long

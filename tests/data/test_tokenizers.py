@@ -136,7 +136,7 @@ def test_an_id_out_of_range_is_an_error(tokenizer, last):
         (WordTokenizer, [], {}, "no text"),
         (WordTokenizer, ["", "  "], {}, "no text"),
         (WordTokenizer, ["a b b"], {"min_count": 3}, "min_count is 3, but no token occurs more than 2 times"),
-        (WordTokenizer, ["a b c"], {"min_count": 2}, "min_count is 2, but no token occurs more than once$"),
+        (WordTokenizer, ["a b c"], {"min_count": 2}, "min_count is 2, but no token occurs more than once: is the text"),
         (WordTokenizer, ["a"], {"max_size": 4}, "max_size must be at least 5, got 4"),
         (BPETokenizer, [], {}, "no text"),
         (BPETokenizer, [""], {}, "no text"),

@@ -65,7 +65,7 @@ def softmax(x, axis=-1):
         "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
         "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
         "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
-        "from transformer_np.functional import softmax, softmax_backward\n", 0, "fails before its end",
+        "from transformer_np.functional import softmax, softmax_backward\n", 0, "has a line that fails",
     ),
     "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
     "os_exit": (during("os._exit(0)"), 1, "exit code 0"),

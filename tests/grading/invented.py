@@ -205,7 +205,7 @@ INVENTED = {
     "blames_the_grader": (
         during("raise RuntimeError('it disturbed the way back to the grader; ada could not be tried')"), 1, "",
     ),
-    "markup": ("raise ValueError('<script>alert(1)</script><img src=x onerror=y>')\n" + SOFTMAX, 0, "before its end"),
+    "markup": ("raise ValueError('<script>alert(1)</script><img src=x onerror=y>')\n" + SOFTMAX, 1, "has a line that"),
     "generator_of_all": ("def softmax(x, axis=-1):\n    while True: yield x\n" + BACKWARD, 1, ""),
     "collector_off": ("import gc\ngc.disable(); gc.freeze()\n" + SOFTMAX + BACKWARD, 2, ""),
     "warnings_as_errors": ("import warnings\nwarnings.simplefilter('error')\n" + SOFTMAX + BACKWARD, 2, ""),

@@ -250,7 +250,7 @@ def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
         (
             "1 / 0\nfrom transformer_np.functional import softmax\nfrom mine import tanh\n",
             "tanh",
-            "fails before its end (Z",
+            "has a line that fails (Z",
         ),
     ],
 )
@@ -329,6 +329,14 @@ def test_an_import_that_works_only_here_is_remarked(tmp_path):
     tried = "try:\n    import ruff\nexcept ImportError:\n    ruff = None\n"
     (remark,) = checked(tmp_path, {"homework": imports + tried + SOFTMAX}).remarks(["softmax"])
     assert remark == "homework.py imports pytest, which is not there where answers are graded"
+
+
+def test_a_file_that_is_only_here_is_remarked(tmp_path, monkeypatch):
+    (tmp_path / "scale.json").write_text("[1]")
+    monkeypatch.chdir(tmp_path)
+    text = f"import json\n{SOFTMAX}\nSCALE = json.load(open('scale.json')), 'other.json', 'homework.py'\n"
+    (remark,) = checked(tmp_path, {"homework": text}).remarks(["softmax"])
+    assert remark.startswith("homework.py names the file scale.json, which is not there where answers are graded")
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
@@ -475,13 +483,19 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
     ),
     "one imports another": (
         {"one.py": SOFTMAX, "two.py": f"from one import softmax\n{RIGHT}", "zzz.py": "1 / 0\nrelu = 3\n"}, 2,
-        "zzz.py fails before its end (ZeroDivisionError: division by zero)",
+        "zzz.py has a line that fails (ZeroDivisionError: division by zero)",
     ),
     "one imports others from its folder": (
         {"a.py": SOFTMAX, "b.py": "from .a import softmax\nfrom . import z\nrelu = z.relu\n", "z.py": RIGHT},
         2, "",
     ),
-    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 1, "before its end (ValueError: no)"),
+    "from a folder above": ({"base.py": RIGHT, "one/two/b.py": f"from ...base import relu\n{SOFTMAX}"}, 2, ""),
+    "one fails": ({"a.py": SOFTMAX, "b.py": f"raise ValueError('no')\n{RIGHT}"}, 2, "line that fails (ValueError: no)"),
+    "an assert fails.py": (f"{SOFTMAX}\nassert softmax is None\n{RIGHT}", 2, "line that fails (AssertionError)"),
+    "a cell writes a file.ipynb": (
+        notebook(f"%%writefile softly.py\n{SOFTMAX}", "%%writefile run.py\n1 / 0", "from softly import softmax", RIGHT),
+        2, "",
+    ),
     "a cell runs another file": (
         {"a.ipynb": notebook("%run softly.py", f"np.pi\n{RIGHT}"), "softly.py": SOFTMAX}, 2, "",
     ),

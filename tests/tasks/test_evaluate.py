@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_a_text(here, capsys):
     lines = call(capsys, "evaluate", "other.txt")[1].splitlines()
     assert lines[0] == "model run" and lines[1] == f"loss (nats per token) {np.mean(nats):.4f}"
     (here / "other.txt").write_text("the ZZ")
-    assert evaluated(capsys, "other.txt")["unknown characters"] == 1
+    assert evaluated(capsys, "other.txt")["unknown characters"] == 2
     (here / "other.txt").write_text("t")
     assert "other.txt has 1 token, but at least 2 are needed" in fails(capsys, "evaluate", "other.txt")
 
@@ -129,6 +130,22 @@ def test_text_to_text_and_what_has_no_measure(here, capsys, monkeypatch):
     done(capsys, *"train word2vec --text text.txt --min-count 1 --steps 1 --d-model 4 --out words".split())
     message = fails(capsys, "evaluate", "text.txt", "--model", "words")
     assert "a run of the kind 'word2vec' has no measure for a file" in message
+
+
+def test_a_text_with_hidden_spans(here, capsys):
+    """On the validation part of the training text, the measures are those at the end of training."""
+    (here / "text.txt").write_text(TEXT)
+    (here / "part.txt").write_text(TEXT[int(len(TEXT) * 0.9) :])
+    out = train(capsys, "t5", "--tasks", "spans", "--text", "text.txt", "--vocab-size", 280, "--block-size", 16)
+    lines = done(capsys, "evaluate", "part.txt", "--model", "run").splitlines()
+    assert lines[0] == "loss (nats per token) " + re.search("validation loss (.*)", out)[1]
+    assert lines[2] == re.search("spans: (.*)", out)[1]
+    (here / "part.txt").write_text("a dog")  # shorter than a block
+    assert evaluated(capsys, "part.txt")["tokens"] < 16
+    (here / "part.txt").write_text("a")
+    assert "part.txt has 1 token, but at least 2 are needed" in fails(capsys, "evaluate", "part.txt", "--model", "run")
+    (here / "part.txt").write_text("a <extra_id_0> barks\t<extra_id_0> dog <extra_id_1>\n")
+    assert evaluated(capsys, "part.txt")["examples"] == 1
 
 
 def test_bleu():

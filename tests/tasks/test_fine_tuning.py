@@ -206,6 +206,9 @@ def test_a_run_in_which_all_learns_needs_no_folder(here):
         ("classify", {"pretrained": "gpt"}, "gpt holds a GPT; this task needs a BERT"),
         ("classify", {"pretrained": "bert", "freeze": 4}, "4 blocks cannot be frozen: this Bert has 3"),
         ("classify", {"pretrained": "bert", "lora": 13}, "rank is 13"),
+        ("classify", {"pretrained": "bert", "lora": 2, "freeze": 3}, "LoRA from block 3 on has no place: .* 3 blocks$"),
+        ("classify", {"pretrained": "bert", "lora": 2, "old_rate": 0.5}, "old_rate and lora exclude each other"),
+        ("classify", {"old_rate": 0.1}, "old_rate needs pretrained"),
         ("gpt", {"pretrained": "bert"}, "bert holds a Bert; this task needs a GPT or Llama"),
         ("gpt", {"pretrained": "gpt", "block_size": 17}, "block_size is 17, but the model in gpt sees 16"),
         ("gpt", {"pretrained": "gpt", "d_model": 64}, "d_model is that of the model in gpt"),
@@ -222,7 +225,8 @@ def test_options_that_do_not_fit(here, kind, options, message):
 def test_a_small_context_is_the_default_block_size_and_a_run_no_folder_to_start_from(here):
     train_gpt("gpt", block_size=None)
     assert TextGenerator.load("run").context == 16
-    with pytest.raises(FileNotFoundError, match=r"run is not the folder of a model: it has no config\.json"):
+    message = r"run is not the folder of a model: it has no config\.json; it has a training run, of which"
+    with pytest.raises(FileNotFoundError, match=message):
         train_gpt("run", out="new")
 
 
@@ -230,7 +234,7 @@ def test_a_small_context_is_the_default_block_size_and_a_run_no_folder_to_start_
 
 
 def test_a_fine_tuned_classifier_on_the_command_line(here, capsys):
-    options = "--lora 3 --pooling cls --steps 60 --lr 0.05 --old-rate 0.5 -q --workers 1".split()
+    options = "--lora 3 --pooling cls --steps 60 --lr 0.05 -q --workers 1".split()
     out = done(capsys, *"train classify --pretrained bert --data data.tsv --out run".split(), *options)
     assert float(re.search(r"accuracy on unseen sentences ([\d.]+)%", out).group(1)) == 100
     assert re.match(r"dog \d", done(capsys, "classify", "--model", "run", "a dog barks today"))

@@ -1,7 +1,5 @@
 from . import add_command, add_json, print_json
 
-SHARES = ("accuracy", "exact match", "BLEU")
-
 
 def add_parser(subparsers):
     parser = add_command(subparsers, "evaluate", run, "other.tsv --model runs/tatoeba")
@@ -9,7 +7,7 @@ def add_parser(subparsers):
     add(
         "file", metavar="FILE",
         help="a file of the form that the run was trained on: a text, pairs, labelled texts; of a T5, pairs of a text "
-        "with its prefix and the answer",
+        "with its prefix and the answer, or a text if it was trained on spans only",
     )  # fmt: skip
     add("--model", metavar="DIR", help="folder of the run (default: the newest below this folder)")
     add_json(parser, "the numbers")
@@ -28,5 +26,6 @@ def run(args):
     if args.model is None:
         print(f"model {folder}")
     for name, value in found.items():
-        kind = "," if isinstance(value, int) else ".1%" if name in SHARES else ".4f" if value < 1e9 else ".4g"
+        share = not name.startswith(("loss", "perplexity"))
+        kind = "," if isinstance(value, int) else ".1%" if share else ".4f" if value < 1e9 else ".4g"
         print(name, format(value, kind))

@@ -215,7 +215,7 @@ def _repair(args, exercise):
         return "Your own code\n  It is not written yet."
     if not verdict.repair:
         return "Your own code\n  No single edit was found that makes it right."
-    return f"Your own code, line {verdict.line}: with this change it is right\n{verdict.repair}"
+    return f"Your own code, line {verdict.line}: this change makes {verdict.mends}\n{verdict.repair}"
 
 
 def run_list(args):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..support.checks import as_list, check_at_least, check_number, each_text, expecting
+from ..support.counts import counted
 from .files import read_columns
 
 
@@ -50,7 +51,8 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
     free = [source for source in sources if source not in held_out]
     sizes = [max(1, round(share * len(free))) for share in (validation, test)]
     if len(free) <= sum(sizes):
-        raise ValueError(f"too few examples to split in three: {len(free)} different texts, at least 3 needed")
+        found = counted(len(free), "different text")
+        raise ValueError(f"too few examples to split in three: {found}, at least 3 needed")
 
     part = dict.fromkeys(held_out, "test")
     for place, i in enumerate(np.random.default_rng(seed).permutation(len(free))):

@@ -58,7 +58,7 @@ def split_text(text, validation=0.1):
     check_number("validation", validation, "(0, 1)")
     end = int(len(text) * (1 - validation))
     if not 0 < end < len(text):
-        raise ValueError(f"the text is too short to split in two: it has {len(text)} characters")
+        raise ValueError(f"the text is too short to split in two: it has {counted(len(text), 'character')}")
     return TextSplit(text[:end], text[end:])
 
 

@@ -72,7 +72,8 @@ class Tokenizer:
         if not learned:
             most = max(counts.values())
             often = "once" if most == 1 else f"{most} times"
-            raise ValueError(f"min_count is {min_count}, but no token occurs more than {often}")
+            asked = "is the text long enough, and are there spaces between its words?"
+            raise ValueError(f"min_count is {min_count}, but no token occurs more than {often}: {asked}")
         return cls([*SPECIAL_TOKENS, *learned][:max_size], lowercase)
 
     def __len__(self):

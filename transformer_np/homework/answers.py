@@ -274,7 +274,8 @@ class _Notebook(_File):
 def _runs(node):
     """Whether a statement does more than to define something."""
     is_definition = isinstance(node, DEFINES | ast.Import | ast.ImportFrom)
-    return not is_definition and any(isinstance(n, ast.Call | ast.For | ast.While) for n in ast.walk(node))
+    running = ast.Call | ast.For | ast.While | ast.Assert | ast.Raise
+    return not is_definition and any(isinstance(n, running) for n in ast.walk(node))
 
 
 def _is_written(name, node):

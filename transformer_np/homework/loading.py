@@ -45,8 +45,8 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
 
     name: relative to the hand-in's folder; names: of the exercises; skipped: names that are missing because the
     course's own cells are not run, which is no mistake; begin: called before each piece of a file that no other has
-    imported, with its module and definitions. After an exception the other cells of a notebook go on, and so does a
-    file after an import of a module that does not exist, and after a comparison with the library where it is not.
+    imported, with its module and definitions. After an exception the next piece goes on; after an import of a module
+    that does not exist, the next statement.
     """
     in_notebook = name.endswith(".ipynb")
     module, is_new = _module(name, path)
@@ -81,8 +81,6 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
             skipped = {*skipped, *(name for node in ast.parse(piece["code"] or "").body for name in stored(node))}
         elif not (piece["course"] or (isinstance(error, NameError) and error.name in skipped)):
             first = first or error
-            if not in_notebook:
-                break
     return module, found, first
 
 
@@ -101,7 +99,7 @@ def _definition(file, cell, piece, name, module, value):
 def _module(name, path):
     """(module, whether it is new) for a file. Only a .py file can be imported by others."""
     short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
-    whole = f"{_WHOLE}.{short}"
+    whole = f"{_WHOLE}.{short}"  # relative imports reach all of the hand-in, as in `from ..base import …`
     if name.endswith(".ipynb"):
         module = ModuleType("__main__")
         module.__file__ = str(path)
@@ -117,7 +115,7 @@ def _module(name, path):
         short = whole
     module = ModuleType(short)
     module.__file__ = str(path)
-    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0] or _WHOLE
+    module.__package__ = whole if name.endswith("__init__.py") else whole.rpartition(".")[0]
     sys.modules.setdefault(_WHOLE, _whole(Path(os.path.abspath(path)).parents[name.count("/")]))
     if name.endswith("__init__.py"):
         module.__path__ = [folder]

@@ -1,12 +1,14 @@
 """What is said of the files of a hand-in: missing answers, files that fail, definitions that were not counted."""
 
 import ast
+import os
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import PurePath
 
 from .definitions import DEFINES, by_name, modules_of, read_by
+from .handin import may_answer
 from .judging.judge import Verdict
 from .judging.syntax import name_of
 from .parts import gets_parts, names_beside
@@ -120,6 +122,22 @@ def not_there(read, path):
     return remarks
 
 
+def data_files(read, path):
+    """The remarks on files beside a hand-in that some code names: where answers are graded, there are only those with
+    code. Arguments as in `not_there`."""
+    remarks = []
+    for file, tree in read.items():
+        folder = (path / file).parent if path.is_dir() else path.parent
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        texts = dict.fromkeys(text for text in texts if isinstance(text, str) and PurePath(text).suffix)
+        found = [text for text in texts if os.path.isfile(folder / text) or os.path.isfile(text)]
+        remarks += [
+            f"{file} names the file {text}, which is not there where answers are graded: write what it holds as code"
+            for text in found if not may_answer(text)
+        ]  # fmt: skip
+    return remarks
+
+
 def _imported(tree):
     """{package that some code imports: whether from its own folder, as in `from .helpers import …`}, but for those that
     it can do without."""
@@ -225,10 +243,10 @@ def _is_no_part(value, exercise):
 
 
 def how(file, kind):
-    """In which way a file was not loaded, in words. kind: of its exception; what comes before it counts"""
+    """In which way a file was not loaded, in words. kind: of its exception; the rest of the file counts"""
     if file.endswith(".ipynb"):
         return "has a cell that fails"
-    return "could not be loaded" if kind in ("SyntaxError", "IndentationError", "TabError") else "fails before its end"
+    return "could not be loaded" if kind in ("SyntaxError", "IndentationError", "TabError") else "has a line that fails"
 
 
 def best(verdicts):

@@ -1,9 +1,11 @@
 """What stands for a notebook's surroundings where nobody is looking: the shell, displays, sliders, pictures, bars."""
 
 import os
+import re
 import sys
 from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
@@ -72,8 +74,23 @@ def _subplots(rows=1, columns=1, *, nrows=0, ncols=0, **_):
     return Nothing(), axes if shape else axes[()]
 
 
+class Written(SourceFileLoader):
+    """Finds the module that a `%%writefile` cell would write, and loads it from the text of the cell."""
+
+    def __init__(self, name, path, text):
+        super().__init__(name, path)
+        self._text = text.encode("utf-8", "replace")
+
+    def find_spec(self, name, path=None, target=None):
+        return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+    def get_data(self, path):
+        return self._text
+
+
 class Shell(Nothing):
-    """In place of IPython's shell: magics and shell commands do nothing, but for `%time`, which executes its line."""
+    """In place of IPython's shell: magics and shell commands do nothing, but for `%time`, which executes its line, and
+    `%%writefile name.py`, whose module the other cells can import."""
 
     def __init__(self, space):
         super().__init__()
@@ -83,6 +100,13 @@ class Shell(Nothing):
         if name in ("time", "prun") and line.strip():
             exec(line.lstrip(), self.user_ns)
         return Output() if name in ("sx", "system") else Nothing()
+
+    def run_cell_magic(self, name, line="", cell="", *_):
+        file = re.fullmatch(r"(?:\./)?([A-Za-z_]\w*)\.py", line.strip())
+        if name in ("writefile", "file") and file:
+            folder = os.path.dirname(os.path.abspath(self.user_ns["__file__"]))
+            sys.meta_path.insert(0, Written(file[1], os.path.join(folder, f"{file[1]}.py"), cell))
+        return Nothing()
 
     def getoutput(self, *_):
         return Output()

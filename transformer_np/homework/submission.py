@@ -30,7 +30,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, how, missing, not_started, not_there, of_library, place, remarks_on
+from .remarks import best, data_files, how, missing, not_started, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -97,7 +97,8 @@ def load(path, time_limit=SECONDS, strict=True):
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    return replace(loaded, skipped=(*files.remarks, *not_there(read, path), *of_library(read, beside)))
+    remarks = *files.remarks, *not_there(read, path), *data_files(read, path), *of_library(read, beside)
+    return replace(loaded, skipped=remarks)
 
 
 def _executed(submission, paths, limit, strict, is_again=False):
@@ -172,7 +173,7 @@ def _importable(path, helpers=None):
     helpers: {name: module} that were loaded before, when answers are called that import them inside a function
     Yields a function that returns the names of the modules loaded from the folder.
     """
-    before, places, write = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
+    before, places, finders, write = dict(sys.modules), [*sys.path], [*sys.meta_path], sys.dont_write_bytecode
     root = os.path.abspath(path if path.is_dir() else path.parent)
 
     def of_students():
@@ -192,7 +193,7 @@ def _importable(path, helpers=None):
     try:
         yield of_students
     finally:
-        sys.path[:], sys.dont_write_bytecode = places, write
+        sys.path[:], sys.meta_path[:], sys.dont_write_bytecode = places, finders, write
         for name in of_students():
             if name in before:
                 sys.modules[name] = before[name]

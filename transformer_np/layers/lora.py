@@ -6,6 +6,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_rng, check_all_at_least, check_at_least, check_kind, check_number
+from ..support.counts import counted
 from .attention import MultiHeadAttention
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
@@ -91,7 +92,10 @@ def add_lora(model, rank, rng=None, first=0):
     rng = as_rng(rng)
     check_at_least("rank", rank, 1)
     check_at_least("first", first, 0)
-    attentions = [block.attention for block in getattr(model, "blocks", [])[first:]]
+    blocks = getattr(model, "blocks", [])
+    if blocks and first >= len(blocks):
+        raise ValueError(f"LoRA from block {first} on has no place: the model has {counted(len(blocks), 'block')}")
+    attentions = [block.attention for block in blocks[first:]]
     if not attentions or not all(type(attention) in ADAPTED for attention in attentions):
         kinds = {type(attention).__name__ for attention in attentions} or {type(model).__name__}
         raise ValueError(f"LoRA needs blocks with attentions it knows, got {', '.join(sorted(kinds))}")

@@ -28,7 +28,7 @@ from .trained import Trained
 # those of OWN_DATA it is 0.54, and 78.6 % of unseen snippets are right.
 BUILT_IN = {"steps": 1200, "batch_size": 64, "lr": 1e-3, "dropout": 0.1, "label_smoothing": 0.0}
 OWN_DATA = {"steps": 600, "batch_size": 64, "lr": 1e-3, "dropout": 0.3, "label_smoothing": 0.2}
-PRETRAINED = {"batch_size": 32, "warmup": 100, "lr": 5e-4, "dropout": 0.1, "label_smoothing": 0.0}
+PRETRAINED = {"batch_size": 32, "warmup": 100, "lr": 5e-4, "dropout": 0.1, "label_smoothing": 0.0, "old_rate": 0.1}
 EPOCHS = 3  # of a pretrained model
 WARM_TEXTS = 6400  # during the warm-up: with small batches and 100 steps, the built-in sentences are often not learned
 
@@ -60,9 +60,10 @@ class ClassifyOptions(TaskOptions):
     )  # fmt: skip
     freeze: int | None = fine_tuning.freeze()
     lora: int | None = fine_tuning.lora()
-    old_rate: float = option(
-        0.1, "with --pretrained: the learning rate of pretrained layers, as a share of --lr", interval="[0, 1]"
-    )
+    old_rate: float | None = option(
+        None, "with --pretrained: the learning rate of pretrained layers, as a share of --lr (default: 0.1)",
+        interval="[0, 1]",
+    )  # fmt: skip
     tokens: str | None = option(None, "the unit of text (default: word)", choices=("word", "char"))
     steps: int | None = option(None, f"training steps; the learning rate falls until the last one {_defaults('steps')}")
     batch_size: int | None = option(None, f"texts per step {_defaults('batch_size')}")
@@ -203,6 +204,8 @@ class ClassifyTask(Task):
         """
         if options.pretrained is not None:
             return _settled_for_pretrained(options)
+        if options.old_rate is not None:  # asked here, because runs of earlier versions always have a value
+            raise ValueError("old_rate needs pretrained: a model that starts from scratch has no older layers")
         usual = BUILT_IN if options.data is None else OWN_DATA
         options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
         if options.warmup is None:
@@ -299,6 +302,8 @@ def _settled_for_pretrained(options):
     given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
     if given:
         raise ValueError(f"{given[0]} is that of the model in {options.pretrained}: leave this option out")
+    if options.lora is not None and options.old_rate is not None:
+        raise ValueError("old_rate and lora exclude each other: with LoRA, the pretrained layers stay as they are")
     longest = PretrainedFolder(options.pretrained).settings.get("max_position_embeddings")
     longest = min(mlm.SIZES["max_len"], longest) if isinstance(longest, int) else mlm.SIZES["max_len"]
     usual = {**PRETRAINED, "pooling": "mean", "max_len": longest}

@@ -15,6 +15,7 @@ from ..models import T5, T5Config
 from ..pretrained import PretrainedFolder
 from ..pretrained.folder import check_ids
 from ..support.checks import check_at_least, refusing, short
+from ..support.counts import counted
 from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
@@ -22,6 +23,7 @@ from .task import Setup, Task, vocabulary
 from .trained import Trained, in_batches, mean_loss, share_equal, share_right, with_perplexity
 
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
+FOUND = "hidden tokens found, those before them given"  # the measure of spans
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
 TASKS = (*PREFIXES, SPANS)
 # the shares of a batch: more for sentiment, because an answer of one word gives little to learn from
@@ -112,7 +114,9 @@ class TextToText(Trained):
         if sentinels < 0:
             has = f"its tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}"
             raise ValueError(f"{has}: they are from two different runs")
-        return cls(model, data.SentinelTokenizer(tokenizer, sentinels), prefixes)
+        made = cls(model, data.SentinelTokenizer(tokenizer, sentinels), prefixes)
+        made.block_size, made.seed = options.block_size, options.seed  # of the texts with hidden spans
+        return made
 
     @classmethod
     def from_pretrained(cls, folder):
@@ -202,7 +206,19 @@ class TextToText(Trained):
         return share_equal(in_batches(sources, written, batch_size, config.pad_id), targets)
 
     def evaluate(self, path):
-        """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
+        """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`.
+
+        If the model has learned nothing but spans, and the file has no sentinels, it is a text. Then the measures are
+        the loss, the perplexity and the share of hidden tokens found, as in training.
+        """
+        if self.prefixes == [] and not SENTINEL.search(text := data.read_text(path)):
+            ids = self.tokenizer.encode(text)
+            if len(ids) < 2:
+                raise ValueError(f"{path} has {counted(len(ids), 'token')}, but at least 2 are needed to hide one")
+            block_size, seed = min(self.block_size, len(ids)), self.seed
+            batches = list(data.SpanBatches(ids, self.tokenizer.sentinels, block_size, 32, seed).in_order())
+            found = with_perplexity(mean_loss(TeacherForcing(self.model), batches))
+            return found | {FOUND: _found(self, batches), "tokens": len(ids)}
         pairs = read_columns(path, ("text", "answer"), "a text with its prefix, a tab and the answer", "answers")
         rows = [(self.encode(text)[0].tolist(), self.tokenizer.encode(answer)) for text, answer in pairs]
         c = self.model.config
@@ -290,7 +306,8 @@ class T5Task(Task):
         answers, measured = TextToText.of(run), {}
         for name, split in run.data.items():
             if name == SPANS:
-                measured["spans: hidden tokens found, those before them given"] = _found(run)
+                of_spans = [b for b in run.setup.validation if (b.src >= len(answers.reader)).any()]
+                measured[f"spans: {FOUND}"] = _found(answers, of_spans)
                 continue
             fits = [pair for pair in split.test if _fits(answers.tokenizer, pair, run.options.max_len)]
             fits = fits[:: len(fits) // 500 or 1]  # evenly spread, because neighbours are similar
@@ -348,13 +365,12 @@ def _fits(tokenizer, pair, max_len):
     return all(len(tokenizer.encode(text)) < max_len for text in pair)
 
 
-def _found(run):
-    """The share of the hidden validation tokens that the model predicts as the likeliest."""
-    model, first_sentinel = run.setup.model, len(run.tokenizers["tokenizer"])
+def _found(answers, batches):
+    """The share of the hidden tokens of all batches that the model predicts as the likeliest."""
+    model, first_sentinel = answers.model, len(answers.reader)
 
     def hits(batch):
         likeliest = model(batch.src, batch.tgt_in).argmax(axis=-1)  # (B, T)
         return (likeliest == batch.tgt_out)[(batch.tgt_out > EOS) & (batch.tgt_out < first_sentinel)]
 
-    of_spans = [batch for batch in run.setup.validation if (batch.src >= first_sentinel).any()]
-    return share_right(model, of_spans, hits)
+    return share_right(model, batches, hits)

@@ -178,7 +178,7 @@ class TextGenerator(Trained):
             found = counted(len(ids), "token")
             raise ValueError(f"{path} has {found}, but at least 2 are needed: the first is not predicted")
         found = with_perplexity(self._loss(ids))
-        return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
+        return found | {"tokens": len(ids)} | ({"unknown characters": sum(map(text.count, unknown))} if unknown else {})
 
     def _loss(self, ids):
         """The mean loss of a text, cut into blocks as long as the context."""

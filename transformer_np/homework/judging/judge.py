@@ -25,6 +25,7 @@ class Verdict:
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
+    mends: what the edit makes right, in words: "it right", "the results right for the lecture"
     """
 
     exercise: str
@@ -37,6 +38,7 @@ class Verdict:
     line: int | None = None
     repair: str = ""
     core_share: float | None = None
+    mends: str = ""
 
     @property
     def passed(self):
@@ -79,7 +81,7 @@ def judge(trials, found, pointed=None, order=(), is_brief=False):
     core_share = _share([finding for finding in found if not finding.case.extended])
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, _share(found),
-        trials.seed, core, lines.first, lines.repair, core_share,
+        trials.seed, core, lines.first, lines.repair, core_share, lines.mends,
     )  # fmt: skip
 
 
@@ -165,7 +167,7 @@ def _labels(findings):
 
 @dataclass(frozen=True)
 class Lines:
-    """place: where edits make the answer right, or None; shown: what the student reads
+    """place: where edits make the answer right, or None; mends: what they make right; shown: what the student reads
     first: the number of the line to look at, or None; change: the line that changes an argument, ""
     """
 
@@ -173,6 +175,7 @@ class Lines:
     shown: tuple = ()
     first: int | None = None
     change: str = ""
+    mends: str = ""
 
     @property
     def repair(self):
@@ -186,21 +189,22 @@ def lines_to_show(pointed, rules, explanation):
     """
     if pointed is None:
         return Lines()
-    place, change = pointed.place, pointed.change if CHANGED in rules else None
+    place, change, mends = pointed.place, pointed.change if CHANGED in rules else None, ""
     at = next(iter(change.marks)) if change else None
     if place and place.kind in INVENTED and len(explanation.listed) > 1:
         place = replace(place, repair="")
         shown = [_look(place.marks)]
     elif place:
         what = "the results" if rules and explanation.names else "it"
-        shown = _of_place(place, f"{what} right{' for the lecture' if place.is_core else ''}")
+        mends = f"{what} right{' for the lecture' if place.is_core else ''}"
+        shown = _of_place(place, mends)
     else:
         first = pointed.suspects[0].line if pointed.suspects else at
         suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself
         shown = [_look(h.marks, h.text) for h in suspects]
     first = place.line if place else first
     is_told = not change or (place and place.line == at)
-    return Lines(place, tuple(shown), first, "" if is_told else _look(change.marks, change.text))
+    return Lines(place, tuple(shown), first, "" if is_told else _look(change.marks, change.text), mends)
 
 
 def _look(marks, text=""):

@@ -81,7 +81,7 @@ def _checked(name, texts, limit, seed):
     verdict = standing.verdict
     return _said(
         wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
-        repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
+        repair=verdict.repair, mends=verdict.mends, seed=checks.seed, waits=standing.waits_for,
         remarks=[*checks.submission.skipped, *_remarks(name, texts)],
     )  # fmt: skip
 

@@ -195,7 +195,11 @@ def read_settings(folder):
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, expected the folder of a model or a .gguf file")
     if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
+        missing = f"{folder} is not the folder of a model: it has no {CONFIG}"
+        if (folder / "run.json").is_file():
+            makes = f"`transformer-np merge --pretrained --model {folder} --out DIR` makes one"
+            missing += f"; it has a training run, of which {makes}"
+        raise FileNotFoundError(missing)
     return read_json_object(folder / CONFIG)
 
 

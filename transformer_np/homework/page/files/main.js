@@ -221,7 +221,7 @@ function ownHint() {
   if (found.waits?.length) return `It waits for ${found.waits.join(", ")}.`;
   if (found.outcome === "not started") return "It is not written yet.";
   if (!found.repair) return "No single edit was found that makes it right.";
-  return `Line ${found.line}: with this change it is right\n ${found.repair}`;
+  return `Line ${found.line}: this change makes ${found.mends}\n ${found.repair}`;
 }
 
 // --- the file --------------------------------------------------------------------------------------------------------
