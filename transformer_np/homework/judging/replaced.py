@@ -57,7 +57,7 @@ class Replaced:
         if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
             return False
         readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
-        if not fine.isdisjoint({*readers} - {place}):
+        if not fine.isdisjoint({*readers} - {place}):  # others need it as it is
             return False
         readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
         # what is missing may be missing where the only one reads it

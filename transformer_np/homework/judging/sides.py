@@ -173,6 +173,7 @@ class Sides:
         whole = {n: joined(values) for n, values in own.items() if n not in fine and len(values) < MOST_VALUES}
         fine |= {n for n, value in whole.items() if value is not None and known.has(flat(value, shape))}
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
+        # i − j is as right as j − i
         signed = {n: values for n, values in own.items() if all(is_array(v) and v.dtype.kind in "if" for v in values)}
         fine |= {n for n, values in signed.items() if all(known.has(-flat(v, shape)) for v in values)}
         return fine - {n for n in fine & self._sums if not self._at_the_end(number).has(flat(own[n][0], False))}
@@ -228,6 +229,7 @@ class Sides:
         return is_data(value) and self.known_in(number, False).has(flat(value, False))
 
     def _variable(self, node):
+        """What a variable's nodes have in common, (its function, its name)."""
         return self.scope.get(node), ast.unparse(node)
 
     def _right_reads(self, variable, number):

@@ -123,8 +123,8 @@ class _ByValue:
         """The places between right values and the first value that the mistake makes, at most MOST, or []."""
         found = []
         for node, values in self.own.items():
-            is_right = (len(values) > 1 and node in self.fine) or node in self.within  # as a whole
-            if is_right or not any(self.is_made(node, value) for value in values):
+            is_right = len(values) > 1 and node in self.fine  # as a whole
+            if is_right or node in self.within or not any(self.is_made(node, value) for value in values):
                 continue
             place = node
             if isinstance(node, ast.Name | ast.Attribute):
@@ -227,9 +227,9 @@ def _new_array(sides, number):
     makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
     shapes = [getattr(value, "shape", None) for value in (*values, *(own[n][0] for n in returned[:1]))]
-    is_wrong = len(values) == 1 and None not in shapes and len({*shapes}) == 1
-    is_wrong = is_wrong and not sides.fine_in(number, False).issuperset(returned)  # or only its last step is missing
-    return makers if finding.outcome == "wrong shape" and is_wrong else []
+    if finding.outcome != "wrong shape" or sides.fine_in(number, False).issuperset(returned):
+        return []  # or all but the last step is right
+    return makers if len(values) == 1 and None not in shapes and len({*shapes}) == 1 else []
 
 
 def _tells(node, value):
