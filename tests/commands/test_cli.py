@@ -128,6 +128,8 @@ def test_help_loads_nothing_heavy():
         ("num_heads must divide d_model, got 3", "--heads must divide --d-model, got 3"),
         ("with heads 2, not 4; only steps may change", "with --heads 2, not 4; only --steps may change"),
         ("the text is empty: there is no text", "the text is empty: there is no text"),
+        ("rank is 99, more than a matrix has", "--lora is 99, more than a matrix has"),
+        ("save_seconds must lie in [0, ∞)", "--save-every must lie in [0, ∞)"),
         ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
         ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
         ("runs/a has a run of the kind 'xl', not 'gpt'", "runs/a has a run of the kind 'xl', not 'gpt'"),
