@@ -186,7 +186,7 @@ class OptimizerWithNewArrays(Optimizer):
         self.steps = int(state["steps"])
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("name", "answer"), REWRITES.values(), ids=REWRITES)
 def test_a_rewrite_passes(name, answer, seed):
     verdict = check(name, answer, seed=seed, quiet=True, time_limit=60)  # on a busy machine too

@@ -18,17 +18,13 @@ LLAMA3 = {
 GROUPED = {"num_heads": 6, "num_kv_heads": 2}
 OPTIONS = {  # name of the class and, after a comma, what is changed: the changes
     **{name: {} for name in MODELS},
-    "Transformer, pre-norm": {"norm_first": True},
     "Transformer, tied": {"tie_embeddings": True},
     "Transformer, one table": {"tie_embeddings": True, "src_vocab_size": 13, "norm_first": True},
     "Transformer, gelu, no encoder": {"activation": "gelu", "layer_norm_eps": 0.1, "num_encoder_layers": 0},
     "GPT, untied, no bias": {"tie_embeddings": False, "bias": False},
     "GPT, relu, dropout": {"activation": "relu", "dropout": 0.3},
     "GPT, gelu, sinusoids": {"activation": "gelu", "positions": "sinusoidal"},
-    "GPT, rotary": {"positions": "rotary"},
     "GPT, alibi": {"positions": "alibi"},
-    "GPT, grouped": {"num_kv_heads": 1},
-    "GPT, rms": {"norm": "rms"},
     "GPT, window": {"window": 1},
     "GPT, alibi, window, grouped": {"positions": "alibi", "window": 1, "num_kv_heads": 1},
     "GPT, all": {"positions": "rotary", "norm": "rms", "activation": "gated_silu", "bias": False, **GROUPED},
@@ -40,8 +36,6 @@ OPTIONS = {  # name of the class and, after a comma, what is changed: the change
     "T5, v1.1": {"activation": "gated_gelu", "tie_embeddings": False},
     "Bert, relu": {"activation": "relu"},
     "Bert, bare": {"mlm_head": False, "pooler": False, "num_classes": None, "activation": "gelu_tanh"},
-    "TransformerXL, pre-norm": {"norm_first": True},
-    "TransformerXL, untied": {"tie_embeddings": False},
     "TransformerXL, untied, pre-norm": {"tie_embeddings": False, "norm_first": True},
 }
 SIZES = {  # of fresh models

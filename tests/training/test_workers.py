@@ -126,7 +126,10 @@ def recurrence():
 KINDS = (translation, gpt, classification, masked, recurrence)
 
 
-def train(make=translation, workers=1, steps=24, path=None, resume=False, batches=None, at_once=None, **options):
+STEPS = 15  # each batch comes at least twice
+
+
+def train(make=translation, workers=1, steps=STEPS, path=None, resume=False, batches=None, at_once=None, **options):
     """Make a training, take it up if asked to, and let it run  ->  the Trainer"""
     objective, optimizer, own = make()
     lr = optimizer.lr
@@ -190,7 +193,7 @@ def alone():
 @pytest.mark.parametrize("make", KINDS)
 def test_workers_and_pieces_come_to_what_one_process_comes_to_with_whole_batches(alone, make, workers, at_once):
     together = values(train(make, workers, at_once=at_once))
-    assert len(together["losses"]) == 24 and len(together["validation"]) == 4
+    assert len(together["losses"]) == STEPS and len(together["validation"]) == 3
     assert_close(together, alone(make), 1e-9)
     assert np.abs(together["losses"] - alone(make)["losses"]).max() < 1e-10
 
@@ -305,7 +308,7 @@ def test_everything_is_in_memory_without_a_name():
 def test_fit_goes_on_where_it_ended_and_processes_do_not_pile_up_nor_grow(alone):
     trainer, open_files = train(workers=2, steps=2, validation=None), []
     batches = translation()[2]
-    for steps in (2, *range(3, 9), 24):
+    for steps in (2, *range(3, 9), STEPS):
         trainer.fit(batches, steps, progress=False)
         open_files.append(len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0)
     assert max(open_files[1:]) <= open_files[1]
@@ -412,6 +415,7 @@ def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
 @pytest.mark.parametrize("make", [translation, recurrence])
 def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, make):
     monkeypatch.setattr(choice, "cores", lambda: 2)
+    monkeypatch.setattr(trainer_module, "LEAST_TO_MEASURE", STEPS)
     asked, time_step = [], trainer_module.seconds_per_step
 
     def timed(trainer, batches, team):
@@ -429,7 +433,7 @@ def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, m
         assert_close(values(trainer), alone(make), 0 if size == 1 else 1e-9)
         assert trainer.team.reason.startswith(f"processes: {size} (a step takes 1000.0 ms with one process, 9")
     assert asked == [1, 2, 1, 2]
-    assert train(make, workers="auto", steps=trainer_module.LEAST_TO_MEASURE - 1).team.size == 2  # not worth measuring
+    assert train(make, workers="auto", steps=STEPS - 1).team.size == 2  # not worth measuring
     assert asked == [1, 2, 1, 2]
 
 
@@ -596,7 +600,7 @@ def test_in_another_thread():
         thread = threading.Thread(target=lambda: found.append(train(workers=2)))
         thread.start()
         thread.join()
-    assert found[0].step == 24 and seen == []
+    assert found[0].step == STEPS and seen == []
 
 
 # --- Ctrl-C and kill -------------------------------------------------------------------------------------------------
@@ -643,7 +647,7 @@ def test_an_interrupt_in_a_validation_stops_after_it(workers):
 @pytest.mark.long
 def test_workers_leave_the_interrupt_to_the_first(alone):
     trainer = train(workers=2, batches=disturbed(11, interrupt(2)))
-    assert not trainer.interrupted and trainer.step == 24
+    assert not trainer.interrupted and trainer.step == STEPS
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
