@@ -177,9 +177,6 @@ class Mistakes(Mapping):
 
     # --- making the answer --------------------------------------------------------------------------------------------
 
-    def _make(self, names):
-        return self._compiled(self.rewritten(names)) if names else self.answer
-
     def rewritten(self, names):
         """The new text of all code that these mistakes change."""
         texts = {}
@@ -191,9 +188,11 @@ class Mistakes(Mapping):
             texts[code] = "".join([*pieces, code.text[at:]])
         return texts
 
-    def _compiled(self, texts):
-        """The answer compiled from these texts, together with everything that it uses from the sheets."""
-        modules = {}
+    def _make(self, names):
+        """The answer compiled with these mistakes, together with everything that it uses from the sheets."""
+        if not names:
+            return self.answer
+        modules, texts = {}, self.rewritten(names)
         for thing, code in self._family.items():
             modules.setdefault(thing.__module__, []).append((code.line, thing, code))
         again = {}
@@ -201,7 +200,7 @@ class Mistakes(Mapping):
             space = dict(vars(sys.modules[name]))
             space.update({key: again[id(value)] for key, value in space.items() if id(value) in again})
             for _, thing, code in sorted(members, key=lambda member: member[0]):
-                exec(code.compiled(texts.get(code)), space)
+                exec(code.compiled(texts[code]) if code in texts else code.unchanged, space)
                 again[id(thing)] = space[thing.__name__]
         return again[id(self.answer)]
 

@@ -176,11 +176,9 @@ def _importable(path, helpers=None):
     root = os.path.abspath(path if path.is_dir() else path.parent)
 
     def of_students():
-        return {
-            name
-            for name, module in list(sys.modules.items())
-            if before.get(name) is not module and _is_below(getattr(module, "__file__", None), root)
-        }
+        new = [(name, module) for name, module in list(sys.modules.items()) if before.get(name) is not module]
+        files = {name: os.path.abspath(file) for name, module in new if (file := getattr(module, "__file__", None))}
+        return {name for name, file in files.items() if file.startswith(os.path.join(root, "")) and is_students(file)}
 
     importlib.invalidate_caches()  # a file may be new
     if helpers is None:
@@ -198,11 +196,6 @@ def _importable(path, helpers=None):
                 sys.modules[name] = before[name]
             else:
                 del sys.modules[name]
-
-
-def _is_below(file, root):
-    file = file and os.path.abspath(file)
-    return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
 def _execute(name, path, pieces, skipped, names, limit, begun, again):

@@ -94,12 +94,8 @@ def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_sho
                 chosen.append(row)
             open_pairs = [pair for pair in open_pairs if pair not in shown]
             if not open_pairs and len(chosen) >= rows:
-                break
-        if not open_pairs and len(chosen) >= rows:
-            break
-    src = np.array(chosen)
-    sizes = {"B": len(src), "S": src.shape[1], "V": model.config.tgt_vocab_size}
-    return Case(label, (model, src, beam_size, max_len, length_penalty), sizes=sizes)
+                sizes = {"B": len(chosen), "S": len(row), "V": model.config.tgt_vocab_size}
+                return Case(label, (model, np.array(chosen), beam_size, max_len, length_penalty), sizes=sizes)
 
 
 def _push_out(model, src):
