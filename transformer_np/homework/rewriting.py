@@ -24,13 +24,15 @@ helper or method. Lines that begin with # are comments.
       The text.
 """
 
+import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise, takewhile
 from operator import eq
+from textwrap import dedent
 
-from .notes import read
 from .source import Code, is_near, tokens, used_by
 
 
@@ -235,3 +237,62 @@ def _is_balanced(text):
         if depth < 0:
             return False
     return depth == 0
+
+
+# --- reading the notes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """where: the function, class or method to look into, or ""; which: "", "every" or "2nd"; old: None for a body"""
+
+    where: str
+    which: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    name: str
+    text: str
+    code: str  # of its rewrites
+
+    @property
+    def rewrites(self):
+        first = self.code.partition("\n")[0]
+        if first and not re.search(r"^in [\w.]+:| ->", first):
+            return [Rewrite("", "", None, self.code)]
+        return [self._rewrite(*piece.split("\n", 1)) for piece in re.split(r"\n(?! )", self.code) if piece]
+
+    def _rewrite(self, head, below=""):
+        where, which, old, arrow, new = _HEAD.fullmatch(head).groups("")
+        new = f"{new.strip()}\n{dedent(below)}".strip("\n")
+        if where and not arrow:
+            return Rewrite(where, "", None, f"{old}\n{new}".strip("\n"))
+        if not arrow:
+            raise ValueError(f"{self.name!r}: {head.strip()!r} has no arrow")
+        if not old or not new:
+            raise ValueError(f"{self.name!r}: a rewrite needs code on both sides of its arrow; `pass` for nothing")
+        return Rewrite(where, which, old, new)
+
+
+_HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
+
+
+def read(notes):
+    """The mistakes of some notes."""
+    entries = []
+    for line in notes.splitlines():
+        if line.startswith("- "):
+            name, _, code = line[2:].partition(":  ")
+            entries.append((name.removesuffix(":"), [code.strip()] if code else [], []))
+        elif line.startswith("  ") and entries:
+            _, code, text = entries[-1]
+            if line.startswith("    ") and not text:
+                code.append(line[4:])
+            else:
+                text.append(line.strip())
+        elif line.strip() and not line.startswith("#"):
+            raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
+    return [Entry(name, " ".join(text), "\n".join(code)) for name, code, text in entries]
