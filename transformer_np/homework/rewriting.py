@@ -134,41 +134,39 @@ class Mistakes(Mapping):
     def _located(self, entry):
         """The places that one mistake rewrites: [(code, begin, end, new text), …]."""
         places = []
-        for rewrite in entry.rewrites:
-            scopes = self._scopes(entry.name, rewrite)
-            if rewrite.old is None:
-                places += [(code, begin, end, code.fitted(rewrite.new, begin, end)) for code, begin, end in scopes]
-                continue
-            found = [(c, *place) for c, begin, end in scopes for place in c.find(rewrite.old, begin, end)]
-            places += [(c, *place, c.fitted(rewrite.new, *place)) for c, *place in self._chosen(entry, rewrite, found)]
+        for where, which, old, new in entry.rewrites:
+            found = self._scopes(entry.name, where, old is None)
+            if old is not None:
+                found = [(code, *place) for code, begin, end in found for place in code.find(old, begin, end)]
+                found = self._chosen(f"{self._about(entry.name)}: {old!r}", which, found)
+            places += [(code, *place, code.fitted(new, *place)) for code, *place in found]
         if not places:
             raise ValueError(f"{self._about(entry.name)}: has no rewrite")
         return [(code, *_trimmed(code.text, *place)) for code, *place in places]
 
-    def _chosen(self, entry, rewrite, found):
+    @staticmethod
+    def _chosen(about, which, found):
         """The places that a rewrite selects among those found."""
-        about = f"{self._about(entry.name)}: {rewrite.old!r}"
-        least = 1 if rewrite.which in ("", "every") else int(rewrite.which[:-2])
+        least = 1 if which in ("", "every") else int(which[:-2])
         if len(found) < least:
             often = f"is in the answer {len(found)} times" if found else "is not in the answer"
-            raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")
-        if rewrite.which == "every":
+            raise ValueError(f"{about} {often}{f', not {which}' if found else ''}")
+        if which == "every":
             return found
-        if not rewrite.which and len(found) > 1:
+        if not which and len(found) > 1:
             raise ValueError(
                 f"{about} is in the answer {len(found)} times; write more of it, or 'every', '2nd' or 'in name:' before"
             )
         return [found[least - 1]]
 
-    def _scopes(self, name, rewrite):
+    def _scopes(self, name, where, whole):
         """The parts of the answer that a rewrite looks into, or the body that it replaces: [(code, begin, end), …]."""
-        whole = rewrite.old is None
-        if not rewrite.where:
+        if not where:
             if not whole:
                 return [(code, 0, len(code.text)) for code in self._family.values()]
             if isinstance(self.answer, type):
                 raise ValueError(f"{self._about(name)}: say with 'in name:' which method has this body")
-        where = rewrite.where or self.answer.__name__
+        where = where or self.answer.__name__
         scopes = [(code, *scope) for code in self._family.values() for scope in code.scopes(where, whole)]
         if len(scopes) != 1:
             raise ValueError(f"{self._about(name)}: there are {len(scopes)} functions or classes {where!r}")
@@ -243,16 +241,6 @@ def _is_balanced(text):
 
 
 @dataclass(frozen=True)
-class Rewrite:
-    """where: the function, class or method to look into, or ""; which: "", "every" or "2nd"; old: None for a body"""
-
-    where: str
-    which: str
-    old: str | None
-    new: str
-
-
-@dataclass(frozen=True)
 class Entry:
     name: str
     text: str
@@ -260,21 +248,23 @@ class Entry:
 
     @property
     def rewrites(self):
+        """[(the function, class or method to look into, or ""; "", "every" or "2nd"; the old code, or None for a body;
+        the new code), …]"""
         first = self.code.partition("\n")[0]
         if first and not re.search(r"^in [\w.]+:| ->", first):
-            return [Rewrite("", "", None, self.code)]
+            return [("", "", None, self.code)]
         return [self._rewrite(*piece.split("\n", 1)) for piece in re.split(r"\n(?! )", self.code) if piece]
 
     def _rewrite(self, head, below=""):
         where, which, old, arrow, new = _HEAD.fullmatch(head).groups("")
         new = f"{new.strip()}\n{dedent(below)}".strip("\n")
         if where and not arrow:
-            return Rewrite(where, "", None, f"{old}\n{new}".strip("\n"))
+            return where, "", None, f"{old}\n{new}".strip("\n")
         if not arrow:
             raise ValueError(f"{self.name!r}: {head.strip()!r} has no arrow")
         if not old or not new:
             raise ValueError(f"{self.name!r}: a rewrite needs code on both sides of its arrow; `pass` for nothing")
-        return Rewrite(where, which, old, new)
+        return where, which, old, new
 
 
 _HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")

@@ -20,7 +20,7 @@ from .checking import TOO_LONG, verdict_on
 from .definitions import tree_of
 from .exercise import public_home
 from .guard import guarded, is_students, no_input, safe_numpy, unheard
-from .handin import HandIn, hand_in, may_answer
+from .handin import hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
@@ -89,15 +89,15 @@ def load(path, time_limit=SECONDS, strict=True):
     stopped, unless `strict` is false: then the answers that were defined before count, as in `grade`.
     """
     path, limit = Path(path), time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
-    files, known = files_of(path)
-    loaded = _executed(Submission(path, {}, survey=known), files.paths, limit, strict)
-    codes = source_of(files.files, known)
+    files, paths, remarks, known = files_of(path)
+    loaded = _executed(Submission(path, {}, survey=known), paths, limit, strict)
+    codes = source_of(files, known)
     others = [module.__file__ for module in loaded.helpers.values() if module not in loaded.modules]
     others = filter(os.path.isfile, others)  # a folder for relative imports may have no __init__.py
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    return replace(loaded, skipped=(*files.remarks, *not_there(read, path), *of_library(read, beside)))
+    return replace(loaded, skipped=(*remarks, *not_there(read, path), *of_library(read, beside)))
 
 
 def _executed(submission, paths, limit, strict, is_again=False):
@@ -145,23 +145,22 @@ def _executed(submission, paths, limit, strict, is_again=False):
 
 
 def files_of(path):
-    """(the HandIn, its Survey) of a file or folder."""
+    """(files, paths, remarks, the Survey of the files) of a file or folder, the first three as of `hand_in`."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_dir() and not (path.is_file() and may_answer(path.name)):
         raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
-    files = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
-    if not files.files:
-        raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
+    files, paths, remarks = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
+    if not files:
+        raise ValueError("; ".join(remarks) or f"{path}: this folder contains no .py file and no notebook")
     try:
-        return files, survey(files.files)
+        return files, paths, remarks, survey(files)
     except NeedsIPython as error:
-        without = {name: content for name, content in files.files.items() if name.endswith(".py")}
-        if not without:
+        files = {name: content for name, content in files.items() if name.endswith(".py")}
+        if not files:
             raise ValueError(f"{path}: {error}. In the notebook, `check` needs no IPython: {IN_NOTEBOOK}") from None
-        files = HandIn(without, files.paths, (*files.remarks, str(error)))
-        return files, survey(without)
+        return files, paths, [*remarks, str(error)], survey(files)
 
 
 @contextmanager
