@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from shared import wait_until
 from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, graded, hand_in, lines_of, parse, rows_of
+from test_same_verdict import reply_in
 from test_sandbox import task_of
 
 from transformer_np.grading import judges, results
@@ -18,8 +19,8 @@ from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.limits import TRUSTED
 from transformer_np.grading.sandbox.process import Stopped
-from transformer_np.grading.sandbox.session import Limits, Reply, try_submission
-from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
+from transformer_np.grading.sandbox.session import Limits, try_submission
+from transformer_np.grading.sandbox.wire import pack
 from transformer_np.homework import all_exercises
 from transformer_np.homework.answers import survey
 from transformer_np.homework.guard import guarded
@@ -31,13 +32,6 @@ LINUX = sys.platform == "linux"
 def tried(source, names, limits=PATIENT):
     tasks = [task_of(name, number) for number, name in enumerate(names)]
     return try_submission({"a.py": source.encode()}, tasks, limits)
-
-
-def reply_of(output, after):
-    content = pack({"broken": [], "shares": None}, output, [a for a in after if type(a) in CHANGEABLE])
-    text, _ = HEADER.unpack(content[: HEADER.size])
-    body = content[HEADER.size :]
-    return Reply(None, (body[:text], body[text:]))
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------
@@ -61,7 +55,8 @@ judges.SECONDS = 1
 
 def replies_to(name):
     task = task_of(name, 3)
-    return task, [reply_of(np.ones(2), case.arguments) for case in task.trials.cases]
+    message = {"crash": None, "broken": [], "shares": None}
+    return task, [reply_in(pack(message, np.ones(2), case.arguments)) for case in task.trials.cases]
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ import json
 import queue
 import threading
 from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import chain
@@ -53,12 +53,10 @@ class Results:
         pool = ThreadPoolExecutor(workers, thread_name_prefix="grading")
         try:
             running = {pool.submit(self._grade, *attempt): attempt[0] for attempt in attempts}
-            while running:
-                done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    found.setdefault(running.pop(future), []).append(future.result())
-                    if bar is not None:
-                        bar.update()
+            for future in as_completed(running):
+                found.setdefault(running[future], []).append(future.result())
+                if bar is not None:
+                    bar.update()
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
