@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..homework.answers import source_of
+from ..homework.answers import as_they_are, source_of
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
 from .copies import Answer
@@ -25,7 +25,7 @@ from .people import time_of
 from .sandbox.keeper import Keeper, NotStarted
 from .sandbox.process import Stopped
 from .sandbox.session import Task, try_submission
-from .verdicts import grade_of, not_tried, results_of, surveyed
+from .verdicts import grade_of, not_tried, results_of
 
 
 class Results:
@@ -97,10 +97,13 @@ class Results:
             raise Stopped
         keeper, judge = self._helpers.get()
         try:
-            known, notes = surveyed(files, judge)
+            try:
+                known, notes = judge.survey(files), ()
+            except NotJudged:
+                known, notes = as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
             tried = tasks and try_submission(files, tasks, self.limits, self.walls, keeper, known)
             sources = source_of(files, known)
-            results = results_of(known, tasks, tried, judge, notes, sources) if tasks else {}
+            results = results_of(known, tasks, tried, judge, notes, sources)
             try:
                 texts = judge.answers(sources, list(self.rubric.points))
             except NotJudged:
