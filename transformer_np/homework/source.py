@@ -92,6 +92,7 @@ class Code:
         return indent(new, line).removeprefix(line)
 
     def compiled(self, text):
+        """A text that takes the place of this one, as code."""
         return compile(text, f"{self.file}, rewritten", "exec")
 
     @cached_property
