@@ -127,9 +127,8 @@ class _File:
             self.pieces, self.dynamic = [_piece()], True  # it is executed for its error
             return
         imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-        found = list(bindings(tree.body))
-        is_sheet = any(name == "EXERCISES" for name, _, _ in found)
-        if is_sheet and any("homework.exercise" in (node.module or "") for node in imported):
+        has_exercises = any(name == "EXERCISES" for name, _, _ in bindings(tree.body))
+        if has_exercises and any("homework.exercise" in (node.module or "") for node in imported):
             self.is_sheet = True
             near = [node for node in imported if node.level]
             self.helpers = [name for node in near for name in (node.module, *(a.name for a in node.names)) if name]
