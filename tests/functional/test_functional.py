@@ -1,5 +1,5 @@
 """Every function pair of `functional`: gradients against finite differences, dtypes, and numbers of every size. Values
-against a plain implementation: tests/homework/test_library.py."""
+against a plain implementation: tests/homework/sheets/test_exercises.py."""
 
 import math
 import re

@@ -11,38 +11,27 @@ import numpy as np
 import pytest
 from shared import wait_until
 from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, graded, hand_in, lines_of, parse, rows_of
+from test_same_verdict import reply_in
+from test_sandbox import task_of
 
-from transformer_np.grading import judges
-from transformer_np.grading.results import task_of
+from transformer_np.grading import judges, results
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.limits import TRUSTED
 from transformer_np.grading.sandbox.process import Stopped
-from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
-from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
+from transformer_np.grading.sandbox.session import Limits, try_submission
+from transformer_np.grading.sandbox.wire import pack
 from transformer_np.homework import all_exercises
 from transformer_np.homework.answers import survey
 from transformer_np.homework.guard import guarded
 from transformer_np.homework.judging.attempt import attempt_with
-from transformer_np.homework.judging.trials import Trials
 
 LINUX = sys.platform == "linux"
 
 
-def asked(name, seed):
-    return Task(all_exercises()[name], Trials(all_exercises()[name], seed))
-
-
-def tried(source, names=("softmax",), limits=PATIENT, **files):
-    tasks = [asked(name, number) for number, name in enumerate(names)]
-    return try_submission({"a.py": source.encode(), **files}, tasks, limits)
-
-
-def reply_of(output, after):
-    content = pack({"broken": [], "shares": None}, output, [a for a in after if type(a) in CHANGEABLE])
-    text, _ = HEADER.unpack(content[: HEADER.size])
-    body = content[HEADER.size :]
-    return Reply(None, (body[:text], body[text:]))
+def tried(source, names, limits=PATIENT):
+    tasks = [task_of(name, number) for number, name in enumerate(names)]
+    return try_submission({"a.py": source.encode()}, tasks, limits)
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------
@@ -65,8 +54,9 @@ judges.SECONDS = 1
 
 
 def replies_to(name):
-    task = asked(name, 3)
-    return task, [reply_of(np.ones(2), case.arguments) for case in task.trials.cases]
+    task = task_of(name, 3)
+    message = {"crash": None, "broken": [], "shares": None}
+    return task, [reply_in(pack(message, np.ones(2), case.arguments)) for case in task.trials.cases]
 
 
 @pytest.mark.long
@@ -180,18 +170,18 @@ def arrays_in(thing):
 
 
 def test_no_exercise_has_a_right_answer_of_another_among_its_inputs():
-    first, second = (task_of(name, 5) for name in TWO.points)
+    first, second = (results.task_of(name, 5) for name in TWO.points)
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
     right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
     assert not given & right
-    same = asked("softmax_backward", first.trials.seed)
+    same = task_of("softmax_backward", first.trials.seed)
     assert {a.tobytes() for a in arrays_in(pickle.loads(same.inputs))} & right  # so it was from one seed
 
 
 @pytest.mark.long
 def test_a_process_has_the_inputs_of_one_exercise(tmp_path):
     """An answer reads all of its process's memory for numbers of another exercise."""
-    tasks = asked("softmax_backward", 1), asked("softmax", 0)
+    tasks = task_of("softmax_backward", 1), task_of("softmax", 0)
     needle, mine = (np.float64(pickle.loads(task.inputs)[0][0][0].ravel()[0]).tobytes() for task in tasks)
     code = f"""
 import pickle, sys
@@ -237,17 +227,9 @@ def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_pat
 def test_a_file_that_ends_its_process_stays_in_the_survey():
     files = {"a.py": SOFTMAX.encode(), "b.py": b"import os\n\n\ndef relu(x):\n    return x\n\n\nos._exit(3)\n"}
     known = survey(files)
-    found = try_submission(files, [asked("softmax", 0)], PATIENT, known=known)
+    found = try_submission(files, [task_of("softmax", 0)], PATIENT, known=known)
     assert list(found.not_loaded) == ["b.py"] and found.definitions["softmax"]
     assert list(known.load) == ["a.py", "b.py"]
-
-
-@pytest.mark.long
-def test_files_that_take_long_to_load_are_limited_as_a_whole():
-    files = {f"f{i}.py": b"import time\ntime.sleep(1000)\n" for i in range(20)}
-    got = tried("", ("softmax",), Limits(seconds=1, total=3), **files)
-    assert len(got.not_loaded) <= 4
-    assert "whole submission" in got.replies["softmax"][0][0].crash.text
 
 
 # --- walls -----------------------------------------------------------------------------------------------------------

@@ -2,19 +2,13 @@
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 from test_grade import SOFTMAX, grade, hand_in
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "homework"))
-
-from in_a_tab import as_file
 
 from transformer_np import cli
 from transformer_np.grading import run
@@ -23,7 +17,6 @@ from transformer_np.grading.sandbox.session import Limits
 from transformer_np.homework import all_exercises, checking, load, magics
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
-from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
 from transformer_np.notebooks.texts import copy_of, texts
@@ -385,6 +378,7 @@ y = (
 y = (
     7
     % 5
+    / 2
 )
 ---
 import asyncio
@@ -579,32 +573,6 @@ def test_without_ipython_a_notebook_is_refused_with_the_command(tmp_path, monkey
     monkeypatch.setattr(run, "find_spec", lambda name: None)
     with pytest.raises(magics.NeedsIPython, match="pip install"):
         grade(folder, COURSE)
-
-
-# --- the same answers as a file and as cells -------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("ruff", path=Path(sys.executable).parent) is None, reason="needs ruff")
-@pytest.mark.parametrize(
-    "part", [pytest.param(i, marks=pytest.mark.release if i else pytest.mark.long) for i in range(8)]
-)
-def test_every_right_answer_is_right_in_formatted_cells(tmp_path, part):
-    """Short lines put an operator at the beginning of many lines inside of brackets."""
-    texts = {one.name: "import numpy as np\n" + as_file(one) for one in list(all_exercises().values())[part::8]}
-    hand_in(tmp_path, texts)
-    ruff = shutil.which("ruff", path=Path(sys.executable).parent)
-    subprocess.run([ruff, "format", "-q", "--isolated", "--line-length", "20", tmp_path], check=True)
-    wrong, operators = [], 0
-    for name in texts:
-        text = (tmp_path / f"{name}.py").read_text(encoding="utf-8")
-        operators += sum(line.lstrip().startswith(("%", "!=", "/", "?")) for line in text.splitlines())
-        cells = text.split("\n\n\n")
-        (tmp_path / f"{name}.ipynb").write_text(notebook(*cells), encoding="utf-8")
-        for ending in (".py", ".ipynb"):
-            standing = Checks(load(tmp_path / f"{name}{ending}"), seed=3, limit=TimeLimit(60)).of(name)
-            wrong += [] if standing.passed else [(name, ending, standing.verdict.message)]
-    assert not wrong
-    assert operators > 5
 
 
 def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path):

@@ -41,20 +41,23 @@ def judge():
     judge.close()
 
 
+def reply_in(content):
+    """The Reply in the bytes of a message."""
+    text, _ = HEADER.unpack(content[: HEADER.size])
+    body = content[HEADER.size :]
+    crash = json.loads(body[:text])["crash"]
+    return Reply(crash and Crash(**crash), (body[:text], body[text:]))
+
+
 def replies(task, answer):
     """The replies of a process, without the walls."""
-    for case in pickle.loads(task.inputs):
-        content = try_case(task.exercise, answer, case)
-        text, _ = HEADER.unpack(content[: HEADER.size])
-        body = content[HEADER.size :]
-        crash = json.loads(body[:text])["crash"]
-        yield Reply(crash and Crash(**crash), (body[:text], body[text:]))
+    return [reply_in(try_case(task.exercise, answer, case)) for case in pickle.loads(task.inputs)]
 
 
 def graded(judge, exercise, answer):
     """The verdict of `grade`, without the walls."""
-    task = Task(exercise, Trials(exercise, SEED))
-    return judge.verdict(task, list(replies(task, answer)))
+    task = Task(Trials(exercise, SEED))
+    return judge.verdict(task, replies(task, answer))
 
 
 def said(verdict):
@@ -126,7 +129,7 @@ def test_a_wrong_answer_gets_the_verdict_of_check(judge, name):
 @pytest.mark.parametrize("name", LONG)
 def test_every_answer_makes_the_attempts_of_check(name):
     exercise = all_exercises()[name]
-    task = Task(exercise, Trials(exercise, SEED))
+    task = Task(Trials(exercise, SEED))
     for mistakes in [(), *([mistake] for mistake in exercise.mistakes)]:
         assert_the_same_attempts(task, exercise.variant(mistakes))
 
@@ -142,8 +145,8 @@ def test_an_answer_that_changes_its_input_gets_the_verdict_of_check(judge, name,
 def test_parameters_in_another_order_are_told_by_both(judge, tmp_path):
     file, exercise = tmp_path / "homework.py", all_exercises()["softmax_backward"]
     file.write_text("def softmax_backward(y, dy, axis=-1):\n    return y * (dy - (dy * y).sum(axis, keepdims=True))\n")
-    answer, task = load(file).answers[exercise.name], Task(exercise, Trials(exercise, SEED))
-    verdict = judge.verdict(task, list(replies(task, answer)), file.read_bytes())
+    answer, task = load(file).answers[exercise.name], Task(Trials(exercise, SEED))
+    verdict = judge.verdict(task, replies(task, answer), file.read_bytes())
     assert "The parameters are in the wrong order" in verdict.message
     assert said(verdict) == said(verdict_on(exercise, answer, SEED, TimeLimit(600)))
 

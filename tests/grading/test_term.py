@@ -369,12 +369,12 @@ def test_what_was_found_for_another_with_the_same_content_is_not_unchanged(tmp_p
 
 @pytest.mark.long
 def test_what_breaks_the_grading_of_one_leaves_the_others(tmp_path, monkeypatch):
-    folder, known = hand_in(tmp_path / "in", {"ada": RELU, "eve": RELU + "# eve"}), results.surveyed
+    folder, known = hand_in(tmp_path / "in", {"ada": RELU, "eve": RELU + "# eve"}), results.source_of
 
-    def breaks(files, judge):
-        return {}[0] if b"# eve" in files.get("eve.py", b"") else known(files, judge)
+    def breaks(files, survey):
+        return {}[0] if b"# eve" in files.get("eve.py", b"") else known(files, survey)
 
-    monkeypatch.setattr(results, "surveyed", breaks)
+    monkeypatch.setattr(results, "source_of", breaks)
     course = parse_course('exercises = ["relu"]')
     grades, _ = graded(folder, course)
     assert [grades[name].points(course) for name in ("ada", "eve")] == [1, 0]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np.homework.notes import read
-from transformer_np.homework.rewriting import Exclusive, Mistakes
+from transformer_np.homework.rewriting import Exclusive, Mistakes, read
 from transformer_np.homework.sheets.sheet import Sheet
 
 # --- an answer with a helper, and one that is a class -----------------------------------------------------------------
@@ -183,20 +182,20 @@ def section(tmp_path):
     def written(lines):
         file = tmp_path / f"sheet{len(list(tmp_path.iterdir()))}.md"
         file.write_text(f"## own\n\n= other: others\n{lines}", encoding="utf-8")
-        return [(entry.name, entry.text, entry.lines) for entry in read(Sheet(file)["own"])]
+        return [(entry.name, entry.text, entry.code) for entry in read(Sheet(file)["own"])]
 
     return written
 
 
 def test_a_section_includes_another_one(section):
     left = section("  without: first | second\n  n: 2 | 3\n")
-    assert left == [("times 2", "Not 2.", ("x -> 2 * x",)), ("times 3", "Not 3.", ("x -> 3 * x",))]
+    assert left == [("times 2", "Not 2.", "x -> 2 * x"), ("times 3", "Not 3.", "x -> 3 * x")]
     with pytest.raises(ValueError, match=r"no such mistakes.*fourth"):
         section("  without: fourth\n")
 
 
 def test_a_mistake_of_its_own_takes_the_place_of_one_that_is_included(section):
     first, second, *_, last = section("- second:  y -> z\n  Another two.\n- third:  x -> z\n  Three.\n")
-    assert first == ("first", "One.", ("x -> y",))
-    assert second == ("second", "Another two.", ("y -> z",))
-    assert last == ("third", "Three.", ("x -> z",))
+    assert first == ("first", "One.", "x -> y")
+    assert second == ("second", "Another two.", "y -> z")
+    assert last == ("third", "Three.", "x -> z")

@@ -2,9 +2,9 @@
 
 import io
 import re
-import zipfile
 from html import escape
 
+from ..support.pyodide import write_archive
 from .report import explained, rows_of_report, summary
 
 _STYLE = """
@@ -56,9 +56,6 @@ def moodle_zip(pages):
     pages: {name of a file or folder among the submissions: HTML}; Moodle knows the student by the number in the name of
     the folder that it wrote itself
     """
-    pages = {name: text for name, text in pages.items() if _OF_MOODLE.fullmatch(name)}
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, text in sorted(pages.items()):
-            file.writestr(zipfile.ZipInfo(f"{name}/feedback.html"), text.encode("utf-8", "replace"))
-    return content.getvalue() if pages else None
+    names, content = sorted(filter(_OF_MOODLE.fullmatch, pages)), io.BytesIO()
+    write_archive(content, {f"{name}/feedback.html": pages[name].encode("utf-8", "replace") for name in names})
+    return content.getvalue() if names else None

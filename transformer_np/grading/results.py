@@ -6,7 +6,7 @@ import json
 import queue
 import threading
 from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import chain
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..homework.answers import source_of
+from ..homework.answers import as_they_are, source_of
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
 from .copies import Answer
@@ -25,7 +25,7 @@ from .people import time_of
 from .sandbox.keeper import Keeper, NotStarted
 from .sandbox.process import Stopped
 from .sandbox.session import Task, try_submission
-from .verdicts import grade_of, not_tried, results_of, surveyed
+from .verdicts import grade_of, not_tried, results_of
 
 
 class Results:
@@ -53,12 +53,10 @@ class Results:
         pool = ThreadPoolExecutor(workers, thread_name_prefix="grading")
         try:
             running = {pool.submit(self._grade, *attempt): attempt[0] for attempt in attempts}
-            while running:
-                done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    found.setdefault(running.pop(future), []).append(future.result())
-                    if bar is not None:
-                        bar.update()
+            for future in as_completed(running):
+                found.setdefault(running[future], []).append(future.result())
+                if bar is not None:
+                    bar.update()
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -99,10 +97,13 @@ class Results:
             raise Stopped
         keeper, judge = self._helpers.get()
         try:
-            known, notes = surveyed(files, judge)
+            try:
+                known, notes = judge.survey(files), ()
+            except NotJudged:
+                known, notes = as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
             tried = tasks and try_submission(files, tasks, self.limits, self.walls, keeper, known)
             sources = source_of(files, known)
-            results = results_of(known, tasks, tried, judge, notes, sources) if tasks else {}
+            results = results_of(known, tasks, tried, judge, notes, sources)
             try:
                 texts = judge.answers(sources, list(self.rubric.points))
             except NotJudged:
@@ -134,7 +135,7 @@ class Results:
 
 def task_of(name, seed):
     """The Task of an exercise in a grading with this seed."""
-    return Task(all_exercises()[name], Trials(all_exercises()[name], seed_of(seed, name)))
+    return Task(Trials(all_exercises()[name], seed_of(seed, name)))
 
 
 def seed_of(seed, name):

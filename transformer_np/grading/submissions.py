@@ -64,11 +64,11 @@ def read_entry(path, assignment=""):
     try:
         is_folder = not path.is_symlink() and path.is_dir()
         place = path / assignment if assignment and is_folder else path
-        found = hand_in(place)
-        changed = {"": os.lstat(place).st_mtime} | {name: os.lstat(file).st_mtime for name, file in found.paths.items()}
-        said, *remark = _handed_in(place / TIMESTAMP) if assignment else (None,)
-        remarks = tuple(one_line(text, 300) for text in (*found.remarks, *filter(None, remark)))
-        return Entry(path.name, is_folder, found.files, changed, remarks, said, TIMESTAMP if said else "")
+        files, paths, remarks = hand_in(place)
+        changed = {"": os.lstat(place).st_mtime} | {name: os.lstat(file).st_mtime for name, file in paths.items()}
+        said, remark = _handed_in(place / TIMESTAMP) if assignment else (None, "")
+        remarks = tuple(one_line(text, 300) for text in filter(None, [*remarks, remark]))
+        return Entry(path.name, is_folder, files, changed, remarks, said, TIMESTAMP if said else "")
     except Exception as error:
         told = one_line(
             f"it could not be read: {getattr(error, 'strerror', None) or error or type(error).__name__}", 300

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
 
-from ..homework.answers import Survey, as_they_are
+from ..homework.answers import Survey
 from ..homework.loading import Definition
 from ..homework.remarks import best, crashed, missing, remarks_on
 from .grade import Grade, Result
@@ -15,22 +15,14 @@ from .sandbox.wire import one_line, plain_text
 _SOLUTION = "LibrarySolution"
 
 
-def surveyed(files, judge):
-    """(the Survey of a submission's files, remarks on it)."""
-    try:
-        return judge.survey(files), ()
-    except NotJudged:
-        return as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
+def results_of(known, tasks, tried, judge, notes, sources):
+    """{name of an exercise: its Result} from the Survey and the Tried of a submission.
 
-
-def results_of(known, tasks, tried, judge, notes=(), sources=None):
-    """{name of an exercise: its Result} from the Survey and the Tried of a submission, and remarks on it.
-
-    sources: {file: its code}, of those that were executed
+    notes: remarks on its files; sources: {file: its code}, of those that were executed
     """
     results = {}
     for task in tasks:
-        verdict, found = _verdict(task, known, tried, judge, sources or {})
+        verdict, found = _verdict(task, known, tried, judge, sources)
         places = tuple((one.file, one.cell, one.line) for one in found)
         called, (lost, more) = tuple(tried.called.get(task.name, ())), _lost(task.name, tried)
         results[task.name] = Result(

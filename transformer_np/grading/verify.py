@@ -227,7 +227,7 @@ def _about_answer(exercise, limit):
             yield f"its answer is not right: {said}{_where(exercise.answer)}"
             return
     try:
-        Task(exercise, Trials(exercise, SEEDS[0]))
+        Task(Trials(exercise, SEEDS[0]))
     except Exception as error:
         yield f"`grade` cannot send it to a submission. {error}"
 

@@ -15,18 +15,7 @@ from importlib.util import decode_source
 from pathlib import PurePosixPath
 
 from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
-from .definitions import (
-    DEFINES,
-    KEPT,
-    NO_PYTHON,
-    bindings,
-    dead_from,
-    first_line,
-    inner,
-    is_stub,
-    parsed,
-    unread,
-)
+from .definitions import DEFINES, KEPT, NO_PYTHON, bindings, dead_from, first_line, inner, is_stub, parsed, unread
 from .handin import cells_of, rank
 from .judging.syntax import name_of
 from .magics import as_python, from_cells
@@ -87,12 +76,9 @@ def survey(files):
             found.load[name] = {"pieces": one.pieces, "skipped": sorted(one.skipped)}
         for exercise, cell in one.begun.items():
             found.begun.setdefault(exercise, {})[name] = cell
-        for exercise, where in one.course.items():
-            found.course.setdefault(exercise, where)
-    for name, one in read.items():
-        for exercise, remark in one.elsewhere.items() if name not in of_teacher else ():
-            if exercise not in found.begun:
-                found.elsewhere.setdefault(exercise, remark)
+        found.course |= one.course | found.course  # the first file's count
+        found.elsewhere |= one.elsewhere | found.elsewhere
+    found.elsewhere = {name: remark for name, remark in found.elsewhere.items() if name not in found.begun}
     return found
 
 
@@ -117,11 +103,11 @@ def as_they_are(files):
 class _File:
     """A .py file."""
 
-    is_sheet = False
-
     def __init__(self, name, content):
         self.name, self.pieces, self.begun, self.elsewhere = name, [], {}, {}
-        self.skipped, self.course, self.helpers, self.dynamic = set(), {}, [], False
+        self.skipped, self.course, self.helpers = set(), {}, []
+        self.is_sheet = self.dynamic = False
+        self._checked = {}  # {name: exercise} of what a notebook checks under another name
         self._read(content)
 
     @property
@@ -141,22 +127,47 @@ class _File:
             self.pieces, self.dynamic = [_piece()], True  # it is executed for its error
             return
         imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-        found = list(bindings(tree.body))
-        is_sheet = any(name == "EXERCISES" for name, _, _ in found)
-        if is_sheet and any("homework.exercise" in (node.module or "") for node in imported):
+        has_exercises = any(name == "EXERCISES" for name, _, _ in bindings(tree.body))
+        if has_exercises and any("homework.exercise" in (node.module or "") for node in imported):
             self.is_sheet = True
             near = [node for node in imported if node.level]
             self.helpers = [name for node in near for name in (node.module, *(a.name for a in node.names)) if name]
             return
-        self._take(found, None)
-        self._take_elsewhere(tree, None)
+        self._take_code(None, text, tree)
         kept = "".join(line.removeprefix(KEPT) if line.startswith(KEPT) else "\n" for line in io.StringIO(text))
         for name, _, line in unread(kept):
             if name in all_exercises():
                 where = f"({place(self.name, None, line + 1)}), where the page puts what cannot be imported"
                 self.elsewhere[name] = f"`{name}` is behind `#|` {where}: mend it and delete the `#|`"
-        parts = self._cut(text, tree, found)
-        self.pieces = [_piece(None, code if parts[1:] else whole, here) for code, here in parts]
+        if len(self.pieces) == 1:
+            self.pieces[0]["code"] = whole
+
+    def _take_code(self, number, code, tree, known=None, needed=()):
+        """Note the answers in a file, or in the cell with this number, and the pieces in which it is executed. known:
+        the notebook of the course that it is from; needed: the names that answers need there"""
+        bound = list(bindings(tree.body, in_notebook=number is not None))
+        found = [(self._checked.get(name, name), node, top) for name, node, top in bound]
+        own = {name: node for name, node, _ in found if known and fingerprint(node) in known.definitions}
+        for name, node in own.items():
+            if _is_written(name, node):
+                self.course[name] = place(self.name, number, node.lineno)
+        is_unchanged = known and fingerprint(tree) in known.cells
+        others = [one for one in found if one[0] not in own]
+        if is_unchanged or (known and not any(name in all_exercises() for name, _, _ in others)):
+            code, skipped = only_needed(code, tree, needed)
+            self.skipped |= skipped
+        if is_unchanged:
+            names = all_exercises().keys() & {name for name, _, _ in found}
+            self.pieces.append(_piece(number, code, own=names, course=True))
+            return
+        self._take(others, number)
+        self._take_elsewhere(tree, number)
+        for part, here in self._cut(code, tree, found):
+            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
+            tops = [top for _, _, top in here]
+            names = {self._checked[name]: name for name, _, top in bound if name in self._checked and top in tops}
+            here = [one for one in here if one[0] not in own]
+            self.pieces.append(_piece(number, part, here, own_names, names=names))
 
     @staticmethod
     def _cut(text, tree, found):
@@ -235,33 +246,8 @@ class _Notebook(_File):
                 self._take_unread(code, number)
                 self.pieces.append(_piece(number, code))
             else:
-                self._take_cell(number, code, tree, known, needed)
+                self._take_code(number, code, tree, known, needed)
         self.dynamic = self.dynamic and not known
-
-    def _take_cell(self, number, code, tree, known, needed):
-        bound = list(bindings(tree.body, in_notebook=True))
-        found = [(self._checked.get(name, name), node, top) for name, node, top in bound]
-        own = {name: node for name, node, _ in found if known and fingerprint(node) in known.definitions}
-        for name, node in own.items():
-            if _is_written(name, node):
-                self.course[name] = place(self.name, number, node.lineno)
-        is_unchanged = known and fingerprint(tree) in known.cells
-        others = [one for one in found if one[0] not in own]
-        if is_unchanged or (known and not any(name in all_exercises() for name, _, _ in others)):
-            code, skipped = only_needed(code, tree, needed)
-            self.skipped |= skipped
-        if is_unchanged:
-            names = all_exercises().keys() & {name for name, _, _ in found}
-            self.pieces.append(_piece(number, code, own=names, course=True))
-            return
-        self._take(others, number)
-        self._take_elsewhere(tree, number)
-        for part, here in self._cut(code, tree, found):
-            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
-            tops = [top for _, _, top in here]
-            names = {self._checked[name]: name for name, _, top in bound if name in self._checked and top in tops}
-            here = [one for one in here if one[0] not in own]
-            self.pieces.append(_piece(number, part, here, own_names, names=names))
 
     def _take_texts(self, text, number, inside):
         with suppress(*NO_PYTHON):

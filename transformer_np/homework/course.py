@@ -3,6 +3,7 @@
 `check` and `status` read `course.toml` beside the student's file, and `grade` reads the same file.
 """
 
+import json
 import math
 import os
 import re
@@ -169,7 +170,7 @@ def folder_in(path):
 def written(names):
     """The text of a course file with these exercises."""
     lines = ["# The exercises that check and status show.", "exercises = ["]
-    return "\n".join([*lines, *(f"    {_quoted(name)}," for name in names), "]", ""])
+    return "\n".join([*lines, *(f"    {json.dumps(name)}," for name in names), "]", ""])
 
 
 def released(text, to, folder):
@@ -178,12 +179,9 @@ def released(text, to, folder):
     if folder is None:
         return text
     origin = os.path.relpath(folder, to).replace(os.sep, "/")
-    line = f"released_from = {_quoted(origin)}  # the originals, which count where they are\n" if origin != OWN else ""
-    return f"folder = {_quoted(OWN)}\n{line}{text}"
-
-
-def _quoted(text):
-    return '"' + str(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    quoted = json.dumps(origin, ensure_ascii=False)
+    line = f"released_from = {quoted}  # the originals, which count where they are\n" if origin != OWN else ""
+    return f'folder = "{OWN}"\n{line}{text}'
 
 
 def text_of(path):

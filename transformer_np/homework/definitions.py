@@ -73,8 +73,8 @@ def bindings(body, in_notebook=False, top=None):
 
 
 def _is_main(test):
-    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
-    return "__name__" in names and any(isinstance(n, ast.Constant) and n.value == "__main__" for n in ast.walk(test))
+    texts = {n.value for n in ast.walk(test) if isinstance(n, ast.Constant)}
+    return "__name__" in names_in(test) and "__main__" in texts
 
 
 def inner(body, in_notebook):

@@ -7,7 +7,7 @@ import random
 import sys
 import sysconfig
 import traceback
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +39,6 @@ def no_input(prompt=""):
 
 
 UNSET = 77  # stands for what the memory holds
-_MAKERS = ((np, "empty"), (np, "empty_like"), (np.lib.stride_tricks, "as_strided"))
 
 
 def _always_same(make):
@@ -72,19 +71,19 @@ def _inside(as_strided):
     return viewed
 
 
+_STRIDES = np.lib.stride_tricks
 SAFE = {  # {function of NumPy: what stands for it while an answer runs}
-    make: (_inside if name == "as_strided" else _always_same)(make)
-    for make, name in ((getattr(module, name), name) for module, name in _MAKERS)
+    **{make: _always_same(make) for make in (np.empty, np.empty_like)},
+    _STRIDES.as_strided: _inside(_STRIDES.as_strided),
 }
 
 
 @contextmanager
 def safe_numpy():
     """Inside the block, the functions that read or write any memory do not."""
-    with ExitStack() as undo:
-        for module, name in _MAKERS:
-            make = getattr(module, name)
-            undo.enter_context(methods(module, {name: SAFE.get(make, make)}))
+    safe = {make.__name__: function for make, function in SAFE.items()}
+    strided = {"as_strided": safe.pop("as_strided")}
+    with methods(np, safe), methods(_STRIDES, strided):
         yield
 
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 ENDINGS = (".py", ".ipynb")
@@ -19,19 +18,9 @@ LEFT_OUT = ("__pycache__", "__MACOSX", "site-packages", "dist-packages", "node_m
 _OF_ENVIRONMENT = ("lib", "lib64", "bin", "include", "share", "scripts", "conda-meta", "pkgs", "envs")
 
 
-@dataclass(frozen=True)
-class HandIn:
-    """files: {name relative to the folder: bytes}, of a notebook without its outputs
-    paths: {name: Path}; remarks: on the files that were skipped
-    """
-
-    files: dict
-    paths: dict = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-
-
 def hand_in(path):
-    """The HandIn in a file or a folder. Links, special files and files beyond the limits are skipped with a remark."""
+    """({name relative to the folder: bytes}, {name: Path}, remarks) of a file or a folder; of a notebook the bytes are
+    those without its outputs. Links, special files and files beyond the limits are skipped with a remark."""
     path = Path(path)
     is_folder = path.is_dir() and not path.is_symlink()
     root = path if is_folder else path.parent
@@ -59,7 +48,7 @@ def hand_in(path):
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", None) or error
             remarks.append(" ".join(f"{name} was skipped: {said}".split())[:300])
-    return HandIn(files, paths, tuple(remarks))
+    return files, paths, remarks
 
 
 def rank(name):

@@ -54,19 +54,20 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
         last = {exercise: piece for piece in pieces for exercise in piece["lines"]}
         defined = [n for n in names if n in vars(module)]
         return module, {n: [_definition(name, None, last.get(n), n, module, vars(module)[n])] for n in defined}, None
-    space, found, first, flags, texts = vars(module), {}, None, 0, {}
+    space, found, first, texts = vars(module), {}, None, {}
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if in_notebook else 0
     space.update(found_by(in_notebook))
     for piece in pieces:
         begin(module, found)
         bound = {n: piece["names"].get(n, n) for n in names}  # the names that answers have here
-        before, error = {n: space.get(bound[n], space) for n in names}, None
+        before, error, title = {n: space.get(bound[n], space) for n in names}, None, str(path)
         if (cell := piece["cell"]) is not None:
             known = texts.get(cell, "")  # a later piece of a cell has empty lines in place of the earlier ones
             texts[cell] = text = known + piece["code"][known.count("\n") :]
             title = f"{path}, cell {cell}"
             linecache.cache[title] = (len(text), None, text.splitlines(True), title)  # for the lines of a traceback
         try:
-            more, absent = _run(piece, path, space, flags, names, in_notebook)
+            more, absent = _run(piece["code"], title, space, flags, names)
             flags, first = flags | more, first or absent
         except caught as raised:
             error = raised
@@ -116,30 +117,21 @@ def _module(name, path):
     module = ModuleType(short)
     module.__file__ = str(path)
     module.__package__ = whole if name.endswith("__init__.py") else whole.rpartition(".")[0]
-    sys.modules.setdefault(_WHOLE, _whole(Path(os.path.abspath(path)).parents[name.count("/")]))
+    if _WHOLE not in sys.modules:  # the package of the folder, in which its files import each other: `from .helpers …`
+        root = Path(os.path.abspath(path)).parents[name.count("/")]
+        package = sys.modules[_WHOLE] = ModuleType(_WHOLE)
+        package.__path__, package.__file__ = [str(root)], str(root / "__init__.py")
     if name.endswith("__init__.py"):
         module.__path__ = [folder]
     sys.modules[short] = sys.modules[whole] = module
     return module, True
 
 
-def _whole(folder):
-    """The package of a hand-in's folder, in which its own files import each other, as in `from .helpers import …`."""
-    package = ModuleType(_WHOLE)
-    package.__path__, package.__file__ = [str(folder)], str(folder / "__init__.py")
-    return package
-
-
-def _run(piece, path, space, flags, names, in_notebook):
-    """Execute a piece: (the flags of its imports from __future__, which hold for those that follow; the exception of an
-    import that was left out, or None)."""
-    title, code = str(path), piece["code"]
+def _run(code, title, space, flags, names):
+    """Execute the code of a piece, None for that of the file with this title: (the flags of its imports from
+    __future__, which hold for those that follow; the exception of an import that was left out, or None)."""
     if code is None:
-        with open(path, "rb") as file:
-            code = file.read()
-    if piece["cell"] is not None:
-        title = f"{path}, cell {piece['cell']}"
-    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if in_notebook else 0
+        code = Path(title).read_bytes()
     tree = compile(code, title, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     absent = [node for node in tree.body if _is_absent(node)]
     error = None
@@ -174,12 +166,6 @@ def _is_call_of_absent(node, space):
     return isinstance(called, ast.Name) and isinstance(space.get(called.id), Absent)
 
 
-@cache
-def _loop():
-    """The event loop of all cells."""
-    return new_loop()
-
-
 def new_loop():
     """An event loop that needs no sockets, which the walls refuse and a browser lacks."""
     import asyncio
@@ -199,6 +185,9 @@ def new_loop():
             pass
 
     return Loop()
+
+
+_loop = cache(new_loop)  # that of all cells
 
 
 # --- which definitions count -----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from .path import all_exercises
 from .standins import is_stood_for
 
 _PACKAGE = __package__.partition(".")[0]
-_THERE = ("numpy", _PACKAGE)
+_THERE = {"numpy", _PACKAGE, *sys.stdlib_module_names}
 
 
 def place(file, cell, line):
@@ -110,12 +110,7 @@ def not_there(read, path):
         for package, is_near in _imported(tree).items():
             if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
                 remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
-            elif (
-                not is_near
-                and package not in sys.stdlib_module_names
-                and package not in _THERE
-                and not is_stood_for(package)
-            ):
+            elif not (is_near or package in _THERE or is_stood_for(package)):
                 with suppress(ImportError, ValueError):
                     if find_spec(package):
                         remarks.append(f"{file} imports {package}, which is not there where answers are graded")

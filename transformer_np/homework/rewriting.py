@@ -24,13 +24,15 @@ helper or method. Lines that begin with # are comments.
       The text.
 """
 
+import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise, takewhile
 from operator import eq
+from textwrap import dedent
 
-from .notes import read
 from .source import Code, is_near, tokens, used_by
 
 
@@ -132,41 +134,39 @@ class Mistakes(Mapping):
     def _located(self, entry):
         """The places that one mistake rewrites: [(code, begin, end, new text), …]."""
         places = []
-        for rewrite in entry.rewrites:
-            scopes = self._scopes(entry.name, rewrite)
-            if rewrite.old is None:
-                places += [(code, begin, end, code.fitted(rewrite.new, begin, end)) for code, begin, end in scopes]
-                continue
-            found = [(c, *place) for c, begin, end in scopes for place in c.find(rewrite.old, begin, end)]
-            places += [(c, *place, c.fitted(rewrite.new, *place)) for c, *place in self._chosen(entry, rewrite, found)]
+        for where, which, old, new in entry.rewrites:
+            found = self._scopes(entry.name, where, old is None)
+            if old is not None:
+                found = [(code, *place) for code, begin, end in found for place in code.find(old, begin, end)]
+                found = self._chosen(f"{self._about(entry.name)}: {old!r}", which, found)
+            places += [(code, *place, code.fitted(new, *place)) for code, *place in found]
         if not places:
             raise ValueError(f"{self._about(entry.name)}: has no rewrite")
         return [(code, *_trimmed(code.text, *place)) for code, *place in places]
 
-    def _chosen(self, entry, rewrite, found):
+    @staticmethod
+    def _chosen(about, which, found):
         """The places that a rewrite selects among those found."""
-        about = f"{self._about(entry.name)}: {rewrite.old!r}"
-        least = 1 if rewrite.which in ("", "every") else int(rewrite.which[:-2])
+        least = 1 if which in ("", "every") else int(which[:-2])
         if len(found) < least:
             often = f"is in the answer {len(found)} times" if found else "is not in the answer"
-            raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")
-        if rewrite.which == "every":
+            raise ValueError(f"{about} {often}{f', not {which}' if found else ''}")
+        if which == "every":
             return found
-        if not rewrite.which and len(found) > 1:
+        if not which and len(found) > 1:
             raise ValueError(
                 f"{about} is in the answer {len(found)} times; write more of it, or 'every', '2nd' or 'in name:' before"
             )
         return [found[least - 1]]
 
-    def _scopes(self, name, rewrite):
+    def _scopes(self, name, where, whole):
         """The parts of the answer that a rewrite looks into, or the body that it replaces: [(code, begin, end), …]."""
-        whole = rewrite.old is None
-        if not rewrite.where:
+        if not where:
             if not whole:
                 return [(code, 0, len(code.text)) for code in self._family.values()]
             if isinstance(self.answer, type):
                 raise ValueError(f"{self._about(name)}: say with 'in name:' which method has this body")
-        where = rewrite.where or self.answer.__name__
+        where = where or self.answer.__name__
         scopes = [(code, *scope) for code in self._family.values() for scope in code.scopes(where, whole)]
         if len(scopes) != 1:
             raise ValueError(f"{self._about(name)}: there are {len(scopes)} functions or classes {where!r}")
@@ -176,9 +176,6 @@ class Mistakes(Mapping):
         return f"{self.answer.__name__}, {name!r}"
 
     # --- making the answer --------------------------------------------------------------------------------------------
-
-    def _make(self, names):
-        return self._compiled(self.rewritten(names)) if names else self.answer
 
     def rewritten(self, names):
         """The new text of all code that these mistakes change."""
@@ -191,9 +188,11 @@ class Mistakes(Mapping):
             texts[code] = "".join([*pieces, code.text[at:]])
         return texts
 
-    def _compiled(self, texts):
-        """The answer compiled from these texts, together with everything that it uses from the sheets."""
-        modules = {}
+    def _make(self, names):
+        """The answer compiled with these mistakes, together with everything that it uses from the sheets."""
+        if not names:
+            return self.answer
+        modules, texts = {}, self.rewritten(names)
         for thing, code in self._family.items():
             modules.setdefault(thing.__module__, []).append((code.line, thing, code))
         again = {}
@@ -201,7 +200,7 @@ class Mistakes(Mapping):
             space = dict(vars(sys.modules[name]))
             space.update({key: again[id(value)] for key, value in space.items() if id(value) in again})
             for _, thing, code in sorted(members, key=lambda member: member[0]):
-                exec(code.compiled(texts.get(code)), space)
+                exec(code.compiled(texts[code]) if code in texts else code.unchanged, space)
                 again[id(thing)] = space[thing.__name__]
         return again[id(self.answer)]
 
@@ -236,3 +235,54 @@ def _is_balanced(text):
         if depth < 0:
             return False
     return depth == 0
+
+
+# --- reading the notes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    name: str
+    text: str
+    code: str  # of its rewrites
+
+    @property
+    def rewrites(self):
+        """[(the function, class or method to look into, or ""; "", "every" or "2nd"; the old code, or None for a body;
+        the new code), …]"""
+        first = self.code.partition("\n")[0]
+        if first and not re.search(r"^in [\w.]+:| ->", first):
+            return [("", "", None, self.code)]
+        return [self._rewrite(*piece.split("\n", 1)) for piece in re.split(r"\n(?! )", self.code) if piece]
+
+    def _rewrite(self, head, below=""):
+        where, which, old, arrow, new = _HEAD.fullmatch(head).groups("")
+        new = f"{new.strip()}\n{dedent(below)}".strip("\n")
+        if where and not arrow:
+            return where, "", None, f"{old}\n{new}".strip("\n")
+        if not arrow:
+            raise ValueError(f"{self.name!r}: {head.strip()!r} has no arrow")
+        if not old or not new:
+            raise ValueError(f"{self.name!r}: a rewrite needs code on both sides of its arrow; `pass` for nothing")
+        return where, which, old, new
+
+
+_HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
+
+
+def read(notes):
+    """The mistakes of some notes."""
+    entries = []
+    for line in notes.splitlines():
+        if line.startswith("- "):
+            name, _, code = line[2:].partition(":  ")
+            entries.append((name.removesuffix(":"), [code.strip()] if code else [], []))
+        elif line.startswith("  ") and entries:
+            _, code, text = entries[-1]
+            if line.startswith("    ") and not text:
+                code.append(line[4:])
+            else:
+                text.append(line.strip())
+        elif line.strip() and not line.startswith("#"):
+            raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
+    return [Entry(name, " ".join(text), "\n".join(code)) for name, code, text in entries]

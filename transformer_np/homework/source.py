@@ -91,14 +91,12 @@ class Code:
                 new = f"{new[:first]}\n{new[last:].lstrip()}"
         return indent(new, line).removeprefix(line)
 
-    def compiled(self, text=None):
-        """The text, or this one in its place, as code."""
-        if text is None:
-            return self._unchanged
+    def compiled(self, text):
+        """A text that takes the place of this one, as code."""
         return compile(text, f"{self.file}, rewritten", "exec")
 
     @cached_property
-    def _unchanged(self):
+    def unchanged(self):
         return self.compiled(self.text)
 
 

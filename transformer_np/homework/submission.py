@@ -20,7 +20,7 @@ from .checking import TOO_LONG, verdict_on
 from .definitions import tree_of
 from .exercise import public_home
 from .guard import guarded, is_students, no_input, safe_numpy, unheard
-from .handin import HandIn, hand_in, may_answer
+from .handin import hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
 from .judging.judge import Verdict
@@ -89,16 +89,16 @@ def load(path, time_limit=SECONDS, strict=True):
     stopped, unless `strict` is false: then the answers that were defined before count, as in `grade`.
     """
     path, limit = Path(path), time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
-    files, known = files_of(path)
-    loaded = _executed(Submission(path, {}, survey=known), files.paths, limit, strict)
-    codes = source_of(files.files, known)
+    files, paths, remarks, known = files_of(path)
+    loaded = _executed(Submission(path, {}, survey=known), paths, limit, strict)
+    codes = source_of(files, known)
     others = [module.__file__ for module in loaded.helpers.values() if module not in loaded.modules]
     others = filter(os.path.isfile, others)  # a folder for relative imports may have no __init__.py
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    remarks = *files.remarks, *not_there(read, path), *data_files(read, path), *of_library(read, beside)
-    return replace(loaded, skipped=remarks)
+    skipped = *remarks, *not_there(read, path), *data_files(read, path), *of_library(read, beside)
+    return replace(loaded, skipped=skipped)
 
 
 def _executed(submission, paths, limit, strict, is_again=False):
@@ -146,23 +146,22 @@ def _executed(submission, paths, limit, strict, is_again=False):
 
 
 def files_of(path):
-    """(the HandIn, its Survey) of a file or folder."""
+    """(files, paths, remarks, the Survey of the files) of a file or folder, the first three as of `hand_in`."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_dir() and not (path.is_file() and may_answer(path.name)):
         raise ValueError(f"{path} must be a .py file, a notebook or a folder of such files")
-    files = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
-    if not files.files:
-        raise ValueError("; ".join(files.remarks) or f"{path}: this folder contains no .py file and no notebook")
+    files, paths, remarks = hand_in(path.resolve() if path.is_symlink() else path)  # who names a link means its file
+    if not files:
+        raise ValueError("; ".join(remarks) or f"{path}: this folder contains no .py file and no notebook")
     try:
-        return files, survey(files.files)
+        return files, paths, remarks, survey(files)
     except NeedsIPython as error:
-        without = {name: content for name, content in files.files.items() if name.endswith(".py")}
-        if not without:
+        files = {name: content for name, content in files.items() if name.endswith(".py")}
+        if not files:
             raise ValueError(f"{path}: {error}. In the notebook, `check` needs no IPython: {IN_NOTEBOOK}") from None
-        files = HandIn(without, files.paths, (*files.remarks, str(error)))
-        return files, survey(without)
+        return files, paths, [*remarks, str(error)], survey(files)
 
 
 @contextmanager
@@ -177,11 +176,9 @@ def _importable(path, helpers=None):
     root = os.path.abspath(path if path.is_dir() else path.parent)
 
     def of_students():
-        return {
-            name
-            for name, module in list(sys.modules.items())
-            if before.get(name) is not module and _is_below(getattr(module, "__file__", None), root)
-        }
+        new = [(name, module) for name, module in list(sys.modules.items()) if before.get(name) is not module]
+        files = {name: os.path.abspath(file) for name, module in new if (file := getattr(module, "__file__", None))}
+        return {name for name, file in files.items() if file.startswith(os.path.join(root, "")) and is_students(file)}
 
     importlib.invalidate_caches()  # a file may be new
     if helpers is None:
@@ -199,11 +196,6 @@ def _importable(path, helpers=None):
                 sys.modules[name] = before[name]
             else:
                 del sys.modules[name]
-
-
-def _is_below(file, root):
-    file = file and os.path.abspath(file)
-    return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
 def _execute(name, path, pieces, skipped, names, limit, begun, again):

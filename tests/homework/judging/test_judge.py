@@ -286,7 +286,7 @@ def scaled_sums(x, w, scale=1.0):
 
 --- a mistake that a failing case contradicts is told of the others alone
 named: weights squared
-says: The weights are squared, W · W. There may be another mistake: this one alone gives other numbers
+says: The weights are squared, W · W.
 def scaled_sums(x, w, scale=1.0):
     y, total = mistaken("weights squared")(x, w, scale)
     return (np.sin(y) if scale != 1 else y), total

@@ -463,8 +463,9 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
         return 1 / theta
     return F.rotary_frequencies(K, abs(theta), scaling)
 
---- what a named mistake does not explain is told by its case
-says: this one alone gives other numbers for `out` and `weights` with a finite float mask.
+--- what a named mistake does not explain in another case is not called a second mistake
+says: With a finite float mask
+not: another mistake
 def unscaled_attention(q, k, v, bias=None, mask=None):
     scores = np.einsum("bhtk,bhsk->bhts", q, k)
     if bias is not None:
@@ -481,7 +482,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
 
 --- another mistake where the named one makes no difference is not hidden
 says: The logits are multiplied by the temperature.
-says: There may be another mistake: this one alone gives other numbers with top_k
+not: another mistake
 from transformer_np import decoding
 
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
@@ -620,7 +621,6 @@ def softmax(x, axis=-1):
     return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
 
 --- a mistake that does not explain all comes before the crash of another case
-says: There may be another mistake
 says: ValueError
 def text_windows(ids, block_size, batch_size, rng):
     ids = np.asarray(ids)

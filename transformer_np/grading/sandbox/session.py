@@ -41,9 +41,9 @@ class Limits:
 class Task:
     """An exercise with its inputs, as a message: never a result, and nothing of another exercise."""
 
-    def __init__(self, exercise, trials):
-        self.exercise, self.trials = exercise, trials
-        self.name = exercise.name
+    def __init__(self, trials):
+        exercise = trials.exercise
+        self.trials, self.exercise, self.name = trials, exercise, exercise.name
         inputs = [(case.arguments, case.options) for case in trials.cases]
         with refusing(f"{self.name}: the inputs of the exercise cannot be sent", Exception):
             self.inputs, needed = _pickled(inputs)

@@ -144,8 +144,7 @@ def _run(job, exercise, cases, scratch, report):
 
     for name, file in job["load"].items():
         path = os.path.join(scratch, name)
-        pieces, skipped = file["pieces"], file["skipped"]
-        module, of_file, error = execute(name, path, pieces, job["names"], skipped, BaseException, begin)
+        module, of_file, error = execute(name, path, names=job["names"], caught=BaseException, begin=begin, **file)
         modules.append(module.__name__)
         found.append(of_file)
         report.sendall(pack({"kind": "loaded", "file": name, "crash": error and _told(crash_of(error), below)}))

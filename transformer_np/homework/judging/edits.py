@@ -187,7 +187,7 @@ def _small(node, parent, field, names):
         found = {}
         if _match(form, node, found):
             yield from ((kind, _filled(other, found)) for other in others)
-    yield from (("brackets", new) for new in _rebracketed(node))
+    yield from (("brackets", new) for new in _rebracketed(node) if not _is_idle(new))
     if isinstance(node, ast.AugAssign):
         if isinstance(node.target, ast.Name):
             new = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
@@ -261,6 +261,13 @@ def _rebracketed(node):
         yield ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
     if _binds_otherwise(c, node):
         yield ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
+
+
+def _is_idle(node):
+    """Whether 1 is a factor or a divisor in some brackets, where it changes nothing."""
+    products = [n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
+    idle = [n.right for n in products] + [n.left for n in products if isinstance(n.op, ast.Mult)]
+    return any(getattr(part, "value", None) == 1 for part in idle)
 
 
 def _binds_otherwise(part, node):

@@ -125,19 +125,14 @@ class _Told:
             self.say(None, "" if self.texts else example)
 
     def rest(self):
-        """[(None, a sentence on the numbers that the named mistakes do not give)], or []"""
-        described = {cell for cell in self.left if self.cells.described(cell) and cell[1] == self.label}
-        left = [cell for cell in self.left - described if cell[0] != NOTHING] if self.cover.picked else []
-        here = sorted(i for i, label in left if label == self.label)
-        labels = [x or "the plain case" for x in self.cells.labels if any(label == x for _, label in left)]
-        if not left:
-            return []
+        """[(None, a sentence on the results of the first failing case that the named mistakes do not give)], or []; in
+        another case the student's mistake may go further than the listed one."""
+        here = [cell for cell in self.left if cell[1] == self.label and cell[0] != NOTHING]
+        left = sorted(i for i, label in here if not self.cells.described((i, label))) if self.cover.picked else []
         results = self.cells.trials.exercise.results
-        what = listed(subject(results[i].name) for i in here).replace("The ", "the ")
-        what += f" with {self.label}" if self.label and here else ""
+        what = listed(subject(results[i].name) for i in left).replace("The ", "the ")
         this = "this one alone gives" if len(self.cover.picked) == 1 else "these alone give"
-        where = f"for {what}" if what else f"with {cases_of(labels)}"
-        return [(None, f"There may be another mistake: {this} other numbers {where}.")]
+        return [(None, f"There may be another mistake: {this} other numbers for {what}.")] if left else []
 
     def where(self):
         """A sentence on the cases that are right although the named mistakes are wrong in them, or ""."""

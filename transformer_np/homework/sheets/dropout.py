@@ -1,11 +1,11 @@
 """Dropout and its backward."""
 
 import copy  # noqa: F401 - for the mistakes
+import math
 
 import numpy as np
 
 from ... import functional as F
-from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
 from .sheet import Sheet, of_forward
 
@@ -102,16 +102,12 @@ def view_y(x, p, y, keep):
 
 def _share(left, p, size):
     """1 for a share that 1 − p explains, within 5 standard deviations, another number for the share of a mistake."""
-    shares = {1: 1 - p, 2: p, 3: 0.5, 4: _normal_above(p), 5: 1.0, 6: 0.0}
+    normal_above = math.erfc(p / math.sqrt(2)) / 2  # of normally distributed numbers
+    shares = {1: 1 - p, 2: p, 3: 0.5, 4: normal_above, 5: 1.0, 6: 0.0}
     for code, share in shares.items():
         if abs(left - share) <= 5 * np.sqrt(share * (1 - share) / size) + 1e-9:
             return code
     return 0
-
-
-def _normal_above(p):
-    """The share of normally distributed numbers above p."""
-    return 0.5 * (1 - float(erf(np.array([p]) / np.sqrt(2))[0]))
 
 
 def _facts_about_keep(x, p, pairs):
