@@ -463,9 +463,8 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
         return 1 / theta
     return F.rotary_frequencies(K, abs(theta), scaling)
 
---- what a named mistake does not explain in another case is not called a second mistake
-says: With a finite float mask
-not: another mistake
+--- what a named mistake does not explain is told by its case
+says: this one alone gives other numbers for `out` and `weights` with a finite float mask.
 def unscaled_attention(q, k, v, bias=None, mask=None):
     scores = np.einsum("bhtk,bhsk->bhts", q, k)
     if bias is not None:

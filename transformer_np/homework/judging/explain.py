@@ -131,6 +131,7 @@ class _Told:
         left = sorted(i for i, label in here if not self.cells.described((i, label))) if self.cover.picked else []
         results = self.cells.trials.exercise.results
         what = listed(subject(results[i].name) for i in left).replace("The ", "the ")
+        what += f" with {self.label}" if self.label else ""
         this = "this one alone gives" if len(self.cover.picked) == 1 else "these alone give"
         return [(None, f"There may be another mistake: {this} other numbers for {what}.")] if left else []
 
