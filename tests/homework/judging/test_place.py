@@ -743,17 +743,6 @@ def rnn_backward(dh, x, h, w_x, w_h):
     dw_x, dw_h = x.reshape(-1, x.shape[-1]).T @ flat, before.reshape(-1, H).T @ flat
     return da, dw_x, dw_h, flat.sum(axis=0)
 
---- a condition is shown and not the constant that it sets
-def window_mask(T, window, S=None):
-    S = T if S is None else S
-    mask = np.zeros((T, S), dtype=bool)
-    for t in range(T):
-        for s in range(S):
-            distance = abs(t - s)
-            if distance >= window:  # shown
-                mask[t, s] = True  # not shown
-    return mask
-
 --- beside the dtype of a mask no condition is shown
 says: 1 and 0 instead of True and False
 def causal_mask(T, S=None):
@@ -791,16 +780,6 @@ def gelu(x, approximate="tanh"):
             inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
             flat_y[i] = value / 2 * (1 + math.tanh(inner))
     return y
-
---- a loop over all rows is no place
-def lora_backward(dy, x, low, a, b, scale=1.0):
-    dlow = scale * (dy @ b.T)
-    x_rows, low_rows, dlow_rows, dy_rows = (z.reshape(-1, z.shape[-1]) for z in (x, low, dlow, dy))
-    da, db = np.zeros_like(a), np.zeros_like(b)
-    for n in range(x_rows.shape[0]):  # not shown
-        da += scale * np.outer(x_rows[n], dlow_rows[n])  # shown
-        db += scale * np.outer(low_rows[n], dy_rows[n])
-    return dlow @ a.T, da, db
 
 --- a condition is no place where the shape is wrong
 says: The padding is on the query axis
@@ -888,14 +867,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x_hat = centred / std
     return gamma * x_hat + beta, x_hat, std  # shown
 
---- a helper that several places call is no place
-def cut(z):
-    return np.where(z > 0, z, np.zeros_like(z))  # not shown
-
-def feed_forward(x, w1, b1, w2, b2):
-    hidden = cut(np.einsum("...i,io->...o", x, w1) + b1)
-    return cut(np.einsum("...i,io->...o", hidden, w2) + b2), hidden
-
 --- a line that only avoids an earlier mistake is not shown
 def softmax_backward(dy, y, axis=-1):
     half = np.sin(dy) * 0.3
@@ -959,24 +930,6 @@ def one_row(row, temperature, top_k, top_p):
 
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     return np.apply_along_axis(one_row, -1, logits, temperature, top_k, top_p)
-
---- what computes a right result is no place for a wrong number
-not: probs = np.exp
-def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
-    V, t = logits.shape[-1], np.asarray(targets).reshape(-1)
-    z = logits.reshape(-1, V)
-    z = z - z.max(axis=1, keepdims=True)
-    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    probs = np.exp(log_p).reshape(logits.shape)
-    counted = np.ones(t.shape, dtype=bool) if ignore_index is None else t != ignore_index
-    n = int(counted.sum())
-    if n == 0:
-        return 0.0, probs
-    log_p, t = log_p[counted], t[counted]
-    total = -(1 - label_smoothing) * log_p[np.arange(n), t].sum()
-    if label_smoothing > 0:
-        total -= label_smoothing / V * sum(row.sum() - row[i] for row, i in zip(log_p, t))
-    return float(total / n), probs
 
 --- a function of another exercise that is written otherwise is no place
 named: y taken for x
