@@ -210,12 +210,6 @@ def scaled_sums(x, w, scale=1.0):
     y = scale * (x @ w)
     raise NotImplementedError("the total")
 
---- endless recursion
-outcome: crashed
-named: endless recursion
-def scaled_sums(x, w, scale=1.0):
-    return scaled_sums(x, w, scale)
-
 --- a masked array
 outcome: wrong shape
 says: y must be an array of numbers, got a masked array. Convert it with .filled(…).
@@ -271,12 +265,6 @@ def scaled_sums(x, w, scale=1.0):
     results = mistaken("absolute inputs")(x, w, scale)
     x[...] = 0
     return results
-
---- the result of an earlier call
-named: the result of an earlier call
-def scaled_sums(x, w, scale=1.0, kept=[]):
-    kept.append(right(x, w, scale))
-    return kept[0]
 
 --- a second mistake in an edge case is told with the case
 named: weights squared and NaN for rows of zeros

@@ -39,12 +39,6 @@ def linear_backward(x, w, dy):  # shown
     rows, dy_rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
     return dy @ w.T, rows.T @ dy_rows, dy_rows.sum(0)
 
---- the parameters are in another order, and what fails is no advice
-says: The parameters are in the wrong order: the exercise has (ids, table).
-not: astype
-def embedding(table, ids):  # shown
-    return table[ids]
-
 --- a count that is taken too early, a whole number
 says: The division is by the number of all targets.
 def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
@@ -72,16 +66,10 @@ class Adam(training.Adam):
 --- what is wrong in a helper may be what it is called with, below
 says: One change in line @ makes it right:
 def right(a, n):
-    out = np.zeros_like(a)
-    if n < a.shape[1]:
-        out[:, n:] = a[:, : a.shape[1] - n]
-    return out
+    return np.pad(a, ((0, 0), (n, 0), (0, 0)))[:, : a.shape[1]]
 
 def left(a, n):
-    out = np.zeros_like(a)
-    if n < a.shape[1]:
-        out[:, : a.shape[1] - n] = a[:, n:]
-    return out
+    return np.pad(a, ((0, 0), (0, n), (0, 0)))[:, n:]
 
 def causal_conv1d_backward(dy, x, w, dilation=1):
     dx, dw = np.zeros_like(x), np.zeros_like(w)
@@ -101,14 +89,7 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
 --- of equally many the first one
 says: One change in line @ makes it right:
 from collections import Counter
-
-def merged(ids, pair, new):
-    out = []
-    for i in ids:
-        out.append(i)
-        if tuple(out[-2:]) == pair:
-            out[-2:] = [new]
-    return out
+from transformer_np.data.bpe import apply_merges
 
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
     words, found = [list(w) for w in words], []
@@ -121,30 +102,20 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
         if best is None or pairs[best] < min_count:
             return found
         found.append(best)
-        words = [merged(w, best, new) for w in words]
+        words = [apply_merges(w, {best: new}) for w in words]
     return found
 
 --- a variable that a branch writes first
 says: One change in line @ makes it right:
-from transformer_np.layers import Dropout, LayerNorm
-from transformer_np.module import Module
+from transformer_np.layers import blocks
 
-class AddNorm(Module):
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
-        self.norm = LayerNorm(d_model, eps, dtype=dtype)
-        self.drop, self.norm_first = Dropout(dropout, rng=rng), norm_first
-
-    def forward(self, x, sublayer):
-        if self.norm_first:
-            return x + self.drop(sublayer(self.norm(x)))
-        return self.norm(x + self.drop(sublayer(x)))
-
+class AddNorm(blocks.AddNorm):
     def backward(self, dout, sublayer):
         if self.norm_first:
-            d = self.drop.backward(dout)
+            d = self.dropout.backward(dout)
             return d + self.norm.backward(sublayer(d))  # shown
         d = self.norm.backward(dout)
-        return d + sublayer(self.drop.backward(d))
+        return d + sublayer(self.dropout.backward(d))
 
 --- a line that runs in the wrong cases only
 says: `maximum` is not the function that belongs here. One change in line @ makes it right:
@@ -311,21 +282,13 @@ def softmax_backward(dy, y, axis=-1):
 
 --- a counter that goes on by two
 says: Off by one: `2` is one too large here.
-class Adam:
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        self.parameters, self.lr, self.betas, self.eps = list(parameters), lr, betas, eps
-        self.m = [np.zeros_like(p.data) for p in self.parameters]
-        self.v = [np.zeros_like(p.data) for p in self.parameters]
-        self.n = 0
-
-    def step(self):
-        self.n += 2  # shown
-        (a, b) = self.betas
-        for i, p in enumerate(self.parameters):
-            self.m[i] = a * self.m[i] + (1 - a) * p.grad
-            self.v[i] = b * self.v[i] + (1 - b) * p.grad**2
-            m, v = self.m[i] / (1 - a**self.n), self.v[i] / (1 - b**self.n)
-            p.data -= self.lr * m / (np.sqrt(v) + self.eps)
+def causal_mask(T, S=None):
+    S, t = T if S is None else S, 0
+    mask = np.zeros((T, S), dtype=bool)
+    while t < T:
+        mask[t, t + S - T + 1 :] = True
+        t += 2  # shown
+    return mask
 
 --- a power for a product is found
 says: `b ** scale` has the wrong operator.
@@ -334,71 +297,28 @@ def lora(x, a, b, scale=1.0):
     low = x @ a
     return low @ b**scale, low  # shown
 
---- a list of the same list several times
-says: This is the same object and not a copy
-def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    start, end = model.config.bos_id, model.config.eos_id
-    found, total, over = [[]] * len(src), np.zeros(len(src)), np.zeros(len(src), bool)  # shown
-    ids = np.full((len(src), 1), start)
-    with model.evaluating():
-        memory = model.encode(src)
-        for _ in range(max_len):
-            z = model.decode(ids, memory, src)[:, -1]
-            z = z - np.log(np.exp(z - z.max(-1, keepdims=True)).sum(-1, keepdims=True)) - z.max(-1, keepdims=True)
-            best = z.argmax(-1)
-            for row in np.flatnonzero(~over):
-                total[row] += z[row, best[row]]
-                over[row] = best[row] == end
-                if not over[row]:
-                    found[row].append(int(best[row]))
-            if over.all():
-                break
-            ids = np.concatenate([ids, best[:, None]], axis=1)
-    return (found, total) if return_log_probs else found
+--- a list of the same array several times
+repair: states = [np.zeros_like(state) for _ in range(x.shape[1])]
+def rnn(x, w_x, w_h, b=None):
+    given = x @ w_x + (0 if b is None else b)
+    state = np.zeros_like(given[:, 0])
+    states = [np.zeros_like(state)] * x.shape[1]  # shown
+    for t, now in enumerate(states):
+        now[...] = state = np.tanh(given[:, t] + state @ w_h)
+    return np.stack(states, axis=1)
 
 --- two functions in each other's place
-says: top_p is measured on all probabilities, before top_k
+says: The order of the parts is wrong here.
 says: One change in line @ makes it right:
-def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
-    if temperature < 1e-20:
-        return np.eye(logits.shape[-1])[logits.argmax(-1)]
-    p = np.exp((logits - logits.max(-1, keepdims=True)) / temperature)
-    order = np.argsort(-p, axis=-1, kind="stable")
-    rank = np.argsort(order, axis=-1, kind="stable")
+def silu(x):
+    return x / (1 + np.negative(np.exp(x)))  # shown
 
-    def likeliest(p):
-        p = np.where(rank < (top_k or p.shape[-1]), p, 0)
-        return p / p.sum(-1, keepdims=True)
-
-    def nucleus(p):
-        if top_p is None:
-            return p
-        ranked = np.take_along_axis(p / p.sum(-1, keepdims=True), order, -1)
-        before = np.cumsum(ranked, axis=-1) - ranked
-        p = np.where(np.take_along_axis(before, rank, -1) < top_p, p, 0)
-        return p / p.sum(-1, keepdims=True)
-
-    return likeliest(nucleus(p))  # shown
-
---- a helper is searched too
-def shifted(x, axis):
-    return x + np.maximum(x.max(axis, keepdims=True), np.finfo(float).min)  # shown
-
-
-def softmax(x, axis=-1):
-    e = np.exp(shifted(x, axis))
-    total = e.sum(axis, keepdims=True)
-    return e / np.where(total == 0, 1, total)
-
---- a method of a class is searched
-from transformer_np import training
-
-class Adam(training.Adam):
-    def _update(self, p, g, m, v):
-        (a, b), t = self.betas, self.steps
-        m[:] = a * m + (1 - a) * g
-        v[:] = b * v + (1 - b) * g**2
-        p += self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)  # shown
+--- a sum that is added in place and not subtracted
+says: has the wrong operator.
+def softmax_backward(dy, y, axis=-1):
+    dx = dy.copy()
+    dx += (dy * y).sum(axis, keepdims=True)  # shown
+    return y * dx
 
 --- an expression of the right answer proves a line and is not shown
 repair:
@@ -424,24 +344,10 @@ def linear(x, w, b=None):
 
 --- results that are those of another number of steps everywhere
 not: not used
+from transformer_np import decoding
+
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    tokens, total = np.full((len(src), 1), model.config.bos_id), np.zeros(len(src))
-    done = np.zeros(len(src), dtype=bool)
-    with model.evaluating():
-        memory = model.encode(src)
-        for _ in range(max_len - 1):  # shown
-            logits = model.decode(tokens, memory, src)[:, -1].astype(float)
-            log_p = logits - np.logaddexp.reduce(logits, axis=-1)[:, None]
-            best = np.where(done, model.config.eos_id, log_p.argmax(-1))
-            total += np.where(done, 0, log_p[range(len(src)), best])
-            done |= best == model.config.eos_id
-            tokens = np.column_stack([tokens, best])
-            if done.all():
-                break
-    rows = [row[1:] for row in tokens.tolist()]
-    eos = model.config.eos_id
-    rows = [row[: row.index(eos)] if eos in row else row for row in rows]
-    return (rows, total) if return_log_probs else rows
+    return decoding.greedy_decode(model, src, max_len - 1, use_cache, return_log_probs)  # shown
 
 --- a comparison that never holds any more is no repair
 def linear_backward(dy, x, w):
@@ -468,18 +374,6 @@ def clip_grad_norm(parameters, max_norm):
     for p in parameters:
         p.grad[...] = p.grad * max_norm / norm
     return norm
-
---- what is written into a new array is shown, and not the array
-def sinusoidal_encoding(length, d_model, dtype=np.float32):
-    pe = np.zeros((length, d_model), dtype=dtype)
-    for pos in range(length):
-        for col in range(d_model):
-            angle = pos / 10000 ** (col / d_model)
-            if col % 2 == 0:
-                pe[pos, col] = np.sin(angle)
-            else:
-                pe[pos, col] = np.cos(angle)
-    return pe
 
 --- no edit doubles what is returned
 def additive(mask, dtype=np.float32):
@@ -741,27 +635,19 @@ def tiled_attention(q, k, v, mask=None, tile=64):
 
 --- what a decorator returns hides no line, of an answer or of its helper
 says: Look at line @:
-import functools, time
-
-def timed(function):
-    @functools.wraps(function)
-    def run(*args, **kwargs):
-        begin = time.perf_counter()
-        result = function(*args, **kwargs)
-        print(time.perf_counter() - begin)
-        return result
-    return run
+import functools
 
 def again(function):
-    def run(*args, **kwargs):
-        return function(*args, **kwargs)
-    return run
+    return lambda *args, **kwargs: function(*args, **kwargs)
+
+def wrapped(function):
+    return functools.wraps(function)(again(function))
 
 @functools.lru_cache
 def scale(K):
     return K**0.6  # shown
 
-@timed
+@wrapped
 @again
 def attention_scores(q, k, mask=None):
     scores = q @ k.swapaxes(-1, -2) / scale(q.shape[-1])
@@ -839,6 +725,8 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
 --- the wrong one of equally many
 says: the one with the larger ids is merged
+from transformer_np.data.bpe import apply_merges
+
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
     words, learned = list(map(list, words)), []
     for new in range(first_id, first_id + num_merges):
@@ -850,12 +738,7 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
         if most is None or often[most] < min_count:
             break
         learned.append(most)
-        for word in words:
-            at = 0
-            while at < len(word) - 1:
-                if (word[at], word[at + 1]) == most:
-                    word[at : at + 2] = [new]
-                at += 1
+        words = [apply_merges(word, {most: new}) for word in words]
     return learned
 
 --- NaN that np.nan_to_num would hide is shown where it is made
@@ -964,17 +847,6 @@ def rnn_backward(dh, x, h, w_x, w_h):
     dw_x, dw_h = x.reshape(-1, x.shape[-1]).T @ flat, before.reshape(-1, H).T @ flat
     return da, dw_x, dw_h, flat.sum(axis=0)
 
---- a condition is shown and not the constant that it sets
-def window_mask(T, window, S=None):
-    S = T if S is None else S
-    mask = np.zeros((T, S), dtype=bool)
-    for t in range(T):
-        for s in range(S):
-            distance = abs(t - s)
-            if distance >= window:  # shown
-                mask[t, s] = True  # not shown
-    return mask
-
 --- beside the dtype of a mask no condition is shown
 says: 1 and 0 instead of True and False
 def causal_mask(T, S=None):
@@ -1012,36 +884,6 @@ def gelu(x, approximate="tanh"):
             inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
             flat_y[i] = value / 2 * (1 + math.tanh(inner))
     return y
-
---- a tile whose values are taken rightly is no place
-tried: before a release
-def tiled_attention(q, k, v, mask=None, tile=64):
-    S, masks = k.shape[-2], () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    m, l, o = np.full(q.shape[:-1] + (1,), -np.inf), 0, 0
-    for start in range(0, S, tile):
-        part = slice(start, min(start + tile, S))  # not shown
-        s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
-        for one in masks:
-            one = np.broadcast_to(one, q.shape[:-1] + (S,))[..., part]
-            s = np.where(one, -np.inf, s) if one.dtype == bool else s + one
-        new = np.maximum(m, s.max(axis=-1, keepdims=True))
-        safe = np.where(np.isneginf(new), 0, new)
-        e = np.exp(s - safe)
-        l = l * np.exp(m - safe) + e.sum(axis=-1, keepdims=True)
-        o = o + e @ v[..., part, :]  # shown
-        m = new
-    seen = np.where(l > 0, l, 1)
-    return o / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
-
---- a loop over all rows is no place
-def lora_backward(dy, x, low, a, b, scale=1.0):
-    dlow = scale * (dy @ b.T)
-    x_rows, low_rows, dlow_rows, dy_rows = (z.reshape(-1, z.shape[-1]) for z in (x, low, dlow, dy))
-    da, db = np.zeros_like(a), np.zeros_like(b)
-    for n in range(x_rows.shape[0]):  # not shown
-        da += scale * np.outer(x_rows[n], dlow_rows[n])  # shown
-        db += scale * np.outer(low_rows[n], dy_rows[n])
-    return dlow @ a.T, da, db
 
 --- a condition is no place where the shape is wrong
 says: The padding is on the query axis
@@ -1129,46 +971,6 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x_hat = centred / std
     return gamma * x_hat + beta, x_hat, std  # shown
 
---- a helper that several places call is no place
-def cut(z):
-    return np.where(z > 0, z, np.zeros_like(z))  # not shown
-
-def feed_forward(x, w1, b1, w2, b2):
-    hidden = cut(np.einsum("...i,io->...o", x, w1) + b1)
-    return cut(np.einsum("...i,io->...o", hidden, w2) + b2), hidden
-
---- a helper in which the mistake changes nothing is not shown
-says: x as its memory too
-from transformer_np.layers import Dropout, LayerNorm, blocks
-from transformer_np.module import Module
-
-class AddNorm(Module):
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32):
-        self.norm, self.dropout = LayerNorm(d_model, eps, bias, dtype=dtype), Dropout(dropout)
-        self.norm_first = norm_first
-
-    def forward(self, x, sublayer):
-        if self.norm_first:
-            return x + self.dropout.forward(sublayer(self.norm.forward(x)))
-        return self.norm.forward(x + self.dropout.forward(sublayer(x)))
-
-    def backward(self, dout, sublayer_backward):
-        if self.norm_first:
-            return dout + self.norm.backward(sublayer_backward(self.dropout.backward(dout)))
-        dsum = self.norm.backward(dout)
-        return dsum + sublayer_backward(self.dropout.backward(dsum))  # not shown
-
-class EncoderBlock(blocks.EncoderBlock):
-    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5,
-                 bias=True, rng=None, dtype=np.float32):
-        super().__init__(d_model, num_heads, d_ff, dropout, norm_first, activation, eps, bias, rng, dtype)
-        around = dropout, norm_first, eps, bias, rng, dtype
-        self.add_norm1, self.add_norm2 = AddNorm(d_model, *around), AddNorm(d_model, *around)
-
-    def forward(self, x, mask=None, cache=None):
-        h = self.add_norm1.forward(x, lambda z: self.attention.forward(z, memory=z, mask=mask, cache=cache))
-        return self.add_norm2.forward(h, self.feed_forward.forward)
-
 --- a line that only avoids an earlier mistake is not shown
 def softmax_backward(dy, y, axis=-1):
     half = np.sin(dy) * 0.3
@@ -1232,32 +1034,6 @@ def one_row(row, temperature, top_k, top_p):
 
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     return np.apply_along_axis(one_row, -1, logits, temperature, top_k, top_p)
-
---- what computes a right result is no place for a wrong number
-not: probs = np.exp
-def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
-    V, t = logits.shape[-1], np.asarray(targets).reshape(-1)
-    z = logits.reshape(-1, V)
-    z = z - z.max(axis=1, keepdims=True)
-    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    probs = np.exp(log_p).reshape(logits.shape)
-    counted = np.ones(t.shape, dtype=bool) if ignore_index is None else t != ignore_index
-    n = int(counted.sum())
-    if n == 0:
-        return 0.0, probs
-    log_p, t = log_p[counted], t[counted]
-    total = -(1 - label_smoothing) * log_p[np.arange(n), t].sum()
-    if label_smoothing > 0:
-        total -= label_smoothing / V * sum(row.sum() - row[i] for row, i in zip(log_p, t))
-    return float(total / n), probs
-
---- a function of another exercise is no place
-named: y taken for x
-def tanh(x):
-    return np.tanh(x)  # not shown
-
-def tanh_backward(dy, y):
-    return dy * (1 - tanh(y) ** 2)
 
 --- a function of another exercise that is written otherwise is no place
 named: y taken for x

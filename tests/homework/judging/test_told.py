@@ -199,6 +199,7 @@ def tanh(x):
     return 1 - 2 / (math.exp(2 * x) + 1)
 
 --- a call of itself, of which a few lines are shown
+named: endless recursion
 says: The function calls itself
 not: repeated
 def relu(x):
@@ -465,19 +466,16 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
 
 --- what a named mistake does not explain is told by its case
 says: this one alone gives other numbers for `out` and `weights` with a finite float mask.
+from transformer_np.functional import softmax
+
 def unscaled_attention(q, k, v, bias=None, mask=None):
-    scores = np.einsum("bhtk,bhsk->bhts", q, k)
+    scores = q @ k.swapaxes(-1, -2)
     if bias is not None:
         scores = scores + bias[None]
-    if mask is not None:
-        every = mask if isinstance(mask, tuple) else (mask,)
-        for one in every:
-            scores = np.where(one, -1e9, scores)
-    scores = scores - scores.max(axis=-1, keepdims=True)
-    weights = np.exp(scores)
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    out = np.einsum("bhts,bhsd->bhtd", weights, v)
-    return out, weights
+    for one in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+        scores = np.where(one, -1e9, scores)
+    weights = softmax(scores)
+    return weights @ v, weights
 
 --- another mistake where the named one makes no difference is not hidden
 says: The logits are multiplied by the temperature.
@@ -494,22 +492,12 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 CASES = wrong_answers("""
 --- a shape that is wrong with one argument only
 says: With causal=True: `weights` must have the shape
-from transformer_np.functional import softmax
+from transformer_np import functional as F
 
 def window_attention(q, k, v, window, causal=False):
-    if window < 0:
-        raise ValueError("a window below 0")
-    T, w = q.shape[-2], min(window, q.shape[-2] - 1)
-    weights = np.zeros((*q.shape[:-1], 2 * w + 1), q.dtype)
-    out = np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
-    for t in range(T):
-        near = slice(max(0, t - w), t + 1 if causal else min(T, t + w + 1))
-        scores = np.einsum("...k,...sk->...s", q[..., t, :], k[..., near, :])
-        of_t = softmax(scores / np.sqrt(q.shape[-1]).astype(q.dtype))
-        out[..., t, :] = np.einsum("...s,...sv->...v", of_t, v[..., near, :])
-        for n, s in enumerate(range(near.start, near.stop)):
-            weights[..., t, t - s + w] = of_t[..., n]
-    return out, weights
+    out, weights = F.window_attention(q, k, v, window, causal)
+    behind = causal * (weights.shape[-1] - 1)
+    return out, np.pad(weights, [(0, 0)] * (q.ndim - 1) + [(0, behind)])[..., ::-1]
 
 --- an argument that nothing reads is asked for by its values
 says: is it used, and compared with `==`?
@@ -531,31 +519,16 @@ def tanh_backward(dy, y):
 
 --- of wrong results, those of all cases and also of an unread parameter
 says: Wrong: dk, and in other cases dq and dv.
-import math
-
-
-def _t(x):
-    return np.swapaxes(x, -1, -2)
-
+from transformer_np import functional as F
 
 def window_attention_backward(dout, q, k, v, weights, window, causal=False):
-    T, K = q.shape[-2:]
-    R = weights.shape[-1]
-    half = R // 2
-    # the whole matrix of weights
-    A = np.zeros(q.shape[:-1] + (T,), dtype=weights.dtype)
-    for t in range(T):
-        for j in range(R):
-            s = t - half + j
-            if 0 <= s < T:
-                A[..., t, s] = weights[..., t, j]
-
-    dv = _t(A) @ dout
-    dA = dout @ _t(v)
-    ds = A * (dA - np.sum(dA * A, axis=-1, keepdims=True))
-    dq = ds @ k / math.sqrt(K)
-    dk = _t(ds) @ q
-    return dq, dk, dv
+    T, R = q.shape[-2], weights.shape[-1]
+    full = np.zeros((*q.shape[:-1], T), weights.dtype)
+    for t, j in np.ndindex(T, R):
+        if 0 <= (s := t - R // 2 + j) < T:
+            full[..., t, s] = weights[..., t, j]
+    dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, full)
+    return dq, dk * q.shape[-1] ** 0.5, dv
 
 --- a call with many arrays is told by their shapes
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
@@ -763,12 +736,8 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
             for t in range(T):
                 position[t] = np.roll(position[t], t + 1 - T)
             scores[b, h] = (content + position) / np.sqrt(q.shape[-1])
-    if mask is not None:
-        for m in mask if isinstance(mask, tuple) else (mask,):
-            if m.dtype == bool:
-                scores = np.where(m, -np.inf, scores)
-            else:
-                scores = scores + m
+    for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+        scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
     weights = softmax(scores)
     return weights @ v, weights
 
@@ -884,18 +853,6 @@ def apply_merges(ids, merges):
             if (ids[i], ids[i + 1]) == pair:
                 ids[i : i + 2] = [merges[pair] + 1]
             i += 1
-    return ids
-
---- an edit that doubles a list in every step is given up
-named: merged from right to left
-def apply_merges(ids, merges):
-    ids = list(ids)
-    for pair, new in sorted(merges.items(), key=lambda item: item[1]):
-        i = len(ids) - 2
-        while i >= 0:
-            if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
-                ids = ids[:i] + [new] + ids[i + 2 :]
-            i -= 1
     return ids
 """)
 
