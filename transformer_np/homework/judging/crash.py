@@ -80,19 +80,18 @@ def crash_of(error, exercise=None, answer=None):
 
 
 def crash_of_trial(error):
-    """The same without what only a student reads; of a student's code that is changed, only that it raises counts."""
-    return Crash(*_kind_and_text(error), "", "", operation=_operation_of(error, is_trial=True))
+    """The same without what only a student reads."""
+    return Crash(*_kind_and_text(error), "", "", operation=_operation_of(error))
 
 
-def _operation_of(error, is_trial=False):
+def _operation_of(error):
     """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
     another instruction of Python, or "call"."""
     innermost, entry = None, error.__traceback__
     while entry is not None:
         file = entry.tb_frame.f_code.co_filename
         is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
-        is_read = is_of_teacher or _SHEETS in file or (is_students(file) and not is_trial)
-        innermost = entry if is_read else innermost
+        innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
         entry = entry.tb_next
     return _instruction(innermost.tb_frame.f_code, innermost.tb_lasti) if innermost else ""
 
