@@ -56,7 +56,7 @@ def test_the_built_in_text():
 def test_the_first_nine_tenths_are_to_learn_from():
     split = split_text("abcdefghij" * 10)
     assert split.train + split.validation == "abcdefghij" * 10 and len(split.validation) == 10
-    with pytest.raises(ValueError, match="too short to split in two: it has 1 character$"):
+    with pytest.raises(ValueError, match=r"too short to split in two: it has 1 character$"):
         split_text("a")
     for share in (0, 1, -0.1, float("nan")):
         with pytest.raises(ValueError, match="validation must lie in"):
