@@ -170,7 +170,7 @@ def folder_in(path):
 def written(names):
     """The text of a course file with these exercises."""
     lines = ["# The exercises that check and status show.", "exercises = ["]
-    return "\n".join([*lines, *(f"    {json.dumps(name)}," for name in names), "]", ""])
+    return "\n".join([*lines, *(f"    {json.dumps(name, ensure_ascii=False)}," for name in names), "]", ""])
 
 
 def released(text, to, folder):

@@ -352,8 +352,8 @@ def _calls(node, names):
     elif isinstance(node.func, ast.Name) and not hasattr(builtins, function):
         used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {*given}
         same = {name: ast.Name(name, ast.Load()) for name in left if name in names.parameters - used}
-        for some in (*([name] for name in same), *([[*same]] if len(same) > 1 else [])):
-            yield "missing argument", with_keywords(**{name: same[name] for name in some})
+        for some in [*({name: value} for name, value in same.items()), *([same] if len(same) > 1 else [])]:
+            yield "missing argument", with_keywords(**some)
 
 
 def _names(node, parent, field, names):

@@ -40,6 +40,7 @@ class Search:
         self._work += OF_A_STEP * self._usual
         wrong = [n for n in numbers if not found[n].right]
         self._order = wrong + [n for n in numbers if n not in wrong]
+        self.leaves = cache(self.leaves)  # asked again of the edit that is found
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""

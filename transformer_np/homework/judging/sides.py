@@ -79,8 +79,7 @@ class Sides:
 
     def calls_helper(self, node):
         """Whether a node is a call of a function of the student's."""
-        functions = (n.name for n in self.scope if isinstance(n, ast.FunctionDef))
-        return isinstance(node, ast.Call) and name_of(node.func) in functions
+        return isinstance(node, ast.Call) and name_of(node.func) in self._functions
 
     def call_that_gives(self, variable):
         """The only call of the helper of which a variable is a parameter, or None."""
@@ -94,7 +93,7 @@ class Sides:
         """Whether a node calls a method, an inner function or a generator of the student's, or hands on any function of
         theirs, with a wrong value: the mistake may be in there."""
         generators = {function.name for n, function in self.scope.items() if isinstance(n, ast.Yield | ast.YieldFrom)}
-        functions = {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
+        functions = self._functions
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
         inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
@@ -114,6 +113,10 @@ class Sides:
         shapes = {n.value for n in self.scope if isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")}
         names = {n for n in self.scope if isinstance(n, ast.Name) and n.id == name} - shapes
         return [value for value in values if names & {*ast.walk(value)}]
+
+    @cached_property
+    def _functions(self):
+        return {n.name for n in self.scope if isinstance(n, ast.FunctionDef)}
 
     @cached_property
     def _calls(self):
@@ -169,7 +172,7 @@ class Sides:
     def fine_in(self, number, shape):
         """The nodes of the answer with values of the right ones only."""
         own, known = self.values(number), self.known_in(number, shape)
-        fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+        fine = {n for n, values in own.items() if all(self.is_right(v, number, shape) for v in values)}
         whole = {n: joined(values) for n, values in own.items() if n not in fine and len(values) < MOST_VALUES}
         fine |= {n for n, value in whole.items() if value is not None and known.has(flat(value, shape))}
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
@@ -222,11 +225,12 @@ class Sides:
         """The time of a node's first wrong value, or of its first one if all are right; 0 if it has none."""
         own, when = self.run(number)
         times = when.get(node, ())
-        wrong = (t for t, value in zip(times, own.get(node, ()), strict=True) if not self._is_right(value, number))
+        wrong = (t for t, value in zip(times, own.get(node, ()), strict=True) if not self.is_right(value, number))
         return next(wrong, next(iter(times), 0))
 
-    def _is_right(self, value, number):
-        return is_data(value) and self.known_in(number, False).has(flat(value, False))
+    def is_right(self, value, number, shape=False):
+        """Whether a right answer has a value in a case; shape: as in `known_in`"""
+        return is_data(value) and self.known_in(number, shape).has(flat(value, shape))
 
     def _variable(self, node):
         """What a variable's nodes have in common, (its function, its name)."""
@@ -237,7 +241,7 @@ class Sides:
         own, when = self.run(number)
         for n in self._reads.get(variable, ()):
             pairs = zip(when.get(n, ()), own.get(n, ()), strict=True)
-            yield from ((time, n) for time, value in pairs if self._is_right(value, number))
+            yield from ((time, n) for time, value in pairs if self.is_right(value, number))
 
     @cached_property
     def _reads(self):

@@ -265,13 +265,13 @@ def first_not_finite(sides):
         pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
-        (own, when), known = sides.run(number), sides.known_in(number, False)
+        own, when = sides.run(number)
         usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
         made = []
         for node, values in own.items():
             inputs = inputs_of(node, own)
             is_written = np.isscalar(values[0]) and all(_not_finite(own[n][0]) for n in inputs)  # such as -np.inf
-            is_known = is_data(values[0]) and known.has(flat(values[0], False))  # such as a mask's −inf
+            is_known = sides.is_right(values[0], number)  # such as a mask's −inf
             inner = [n for n in ast.walk(node) if n is not node and n in own]
             read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
             if _not_finite(values[0]) - read - usual and not (is_written or is_known):
