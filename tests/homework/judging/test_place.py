@@ -521,13 +521,98 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     return dtable
 
 --- an argument is changed through a view
-says: It changes
+says: Line 6 changes it
+says: One change in line 3 makes it right
 def relu(x):
-    flat = x.reshape(-1)
+    flat = x.reshape(-1)  # shown
     for i in range(len(flat)):
         if flat[i] < 0:
             flat[i] = 0  # shown
     return flat.reshape(x.shape)
+
+--- what belongs before a loop
+says: One change in line @ makes it right
+def dropout(x, p, rng):
+    rows = x.reshape(-1, x.shape[-1])
+    keep = np.empty(rows.shape, dtype=bool)
+    for n in range(len(rows)):
+        gen = np.random.default_rng(rng)  # shown
+        keep[n] = gen.random(rows.shape[1]) >= p
+    keep = keep.reshape(x.shape)
+    return np.where(keep, x / (1 - p), 0), keep
+
+--- the old values are kept as a view
+says: One change in line @ makes it right
+from transformer_np.functional import rotary_frequencies
+
+def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
+    K = x.shape[-1]
+    angle = np.asarray(positions)[..., None] * rotary_frequencies(K, theta, scaling)
+    c, s = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    y = x.copy()
+    one, two = (y[..., 0::2], y[..., 1::2]) if adjacent else (y[..., : K // 2], y[..., K // 2 :])
+    old = one  # shown
+    one[...] = one * c - two * s
+    two[...] = old * s + two * c
+    return y
+
+--- steps in the wrong order in a list
+says: One change in line @ makes it right
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    def cut(p, keep):
+        p = np.where(keep, p, 0)
+        return p / p.sum(axis=-1, keepdims=True)
+
+    def of_k(p):
+        rank = np.argsort(np.argsort(-p, axis=-1, kind="stable"), axis=-1)
+        return p if top_k is None else cut(p, rank < top_k)
+
+    def of_p(p):
+        order = np.argsort(-p, axis=-1, kind="stable")
+        ranked = np.take_along_axis(p, order, axis=-1)
+        before = np.take_along_axis(np.cumsum(ranked, axis=-1) - ranked, np.argsort(order, axis=-1), axis=-1)
+        return p if top_p is None else cut(p, (before < top_p) | (before == 0))
+
+    if temperature == 0:
+        return (np.arange(logits.shape[-1]) == logits.argmax(axis=-1)[..., None]).astype(logits.dtype)
+    scaled = (logits - logits.max(axis=-1, keepdims=True)) / temperature
+    p = np.exp(scaled) / np.exp(scaled).sum(axis=-1, keepdims=True)
+    for step in [of_p, of_k]:  # shown
+        p = step(p)
+    return p
+
+--- a condition too many in a comprehension
+says: One change in line @ makes it right
+marks: pair[0] != pair[1]
+def apply_merges(ids, merges):
+    ids = list(ids)
+    while True:
+        known = [pair for pair in zip(ids, ids[1:]) if pair in merges if pair[0] != pair[1]]  # shown
+        if not known:
+            return ids
+        best, i = min(known, key=merges.get), 0
+        while i < len(ids) - 1:
+            if (ids[i], ids[i + 1]) == best:
+                ids[i : i + 2] = [merges[best]]
+            i += 1
+
+--- the new array of a result, not that of another one
+says: Look at line @
+def window_attention(q, k, v, window, causal=False):
+    T = q.shape[-2]
+    width = window + 1 if causal else 2 * window + 1
+    weights = np.zeros(q.shape[:-1] + (width,), q.dtype)  # shown
+    out = np.zeros(q.shape[:-1] + (v.shape[-1],), q.dtype)
+    for t in range(T):
+        first = max(0, t - window)
+        last = min(T, t + 1 if causal else t + window + 1)
+        s = np.einsum("...k,...sk->...s", q[..., t, :], k[..., first:last, :]) / np.sqrt(q.shape[-1])
+        e = np.exp(s - s.max(axis=-1, keepdims=True))
+        a = e / e.sum(axis=-1, keepdims=True)
+        out[..., t, :] = np.einsum("...s,...sv->...v", a, v[..., first:last, :])
+        begin = first - (t - window)
+        weights[..., t, begin : begin + (last - first)] = a
+    return out, weights
 
 --- an argument is changed by NumPy's function
 says: It changes

@@ -144,6 +144,7 @@ KINDS = {
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "The results are right without a part of {0}: a term, a factor, a condition or a function.",
     "extra line": "The results are right without this line.",
+    "extra condition": "The results are right without the condition {0}.",
     "missing function": "The results are right with {1} of {0} in its place.",
     "missing bound": "The results are right with a bound for {0}.",
     "missing factor": "The results are right if {0} is multiplied or divided by the right value.",

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from .edit import Edit
 from .rearranged import of_several_places
-from .syntax import Names, counts_up, expression, is_name, is_named_result, is_value, name_of, places
+from .syntax import Names, base_of, counts_up, expression, is_name, is_named_result, is_value, name_of, places
 
 _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expression
     "operator": {
@@ -57,6 +57,7 @@ _AROUND_RESULTS = {
     "lost axis": "x[..., None]; x[..., 0]", "missing function": "float(x); np.nan_to_num(x)",
     "transpose": "np.moveaxis(x, -1, 0); np.moveaxis(x, 0, -1); np.swapaxes(x, 1, 2)",
 }  # fmt: skip
+_VIEWS = ("reshape", "ravel", "view", "swapaxes", "moveaxis", "transpose", "squeeze", "asarray")
 _TURNED, _INVERTED = "np.swapaxes(x, -1, -2)", "~x"
 _LIKE = (
     ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"), ("any", "all"),
@@ -72,6 +73,7 @@ _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1,
 def edits_of(tree, without=(), order=()):
     """The Edits of a function or class; without: the names of methods that stay as they are; order: its parameters in
     that of a right answer, if it has another one"""
+    yield from of_several_places(tree, without, order)
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
@@ -90,7 +92,6 @@ def edits_of(tree, without=(), order=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
-    yield from of_several_places(tree, without, order)
 
 
 def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
@@ -223,8 +224,12 @@ def _small(node, parent, field, names):
         yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
     if isinstance(node, ast.Call):
         yield from _calls(node, names)
-    if isinstance(node, ast.List) and isinstance(parent, ast.Call):
+    if isinstance(node, ast.List) and isinstance(parent, ast.Call | ast.Assign | ast.For):
         yield from (("order", ast.List(parts, node.ctx)) for parts in _in_other_order(node.elts))
+    if field == "iter" and not (isinstance(node, ast.Call) and name_of(node.func) in ("range", "enumerate")):
+        yield "reversed", *_around("[*x][::-1]", node)
+    if (isinstance(parent, ast.If) and field == "test" and not parent.orelse) or field == "ifs":
+        yield "extra condition", ast.Constant(True)
     if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
         for parts in _in_other_order(node.value.elts):
             yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
@@ -278,9 +283,9 @@ def _binds_otherwise(part, node):
 def _assignments(node, target, names):
     is_place = isinstance(target, ast.Subscript)
     is_known = isinstance(target, ast.Name) and target.id in names.at(node)
-    if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
-        if is_place or getattr(target, "id", "") in names.changed:
-            yield "not a copy", ast.Assign([target], ast.Call(expression("np.array"), [node.value], []))
+    if name_of(getattr(node.value, "func", None)) in _VIEWS or not isinstance(node.value, ast.Call):
+        if is_place or not names.changed.isdisjoint({base_of(target), base_of(node.value)}):
+            yield "not a copy", ast.Assign([target], *_around("np.array(x)", node.value))
     if is_place and isinstance(target.value, ast.Name):
         copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
         yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])

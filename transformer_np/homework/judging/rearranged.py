@@ -16,6 +16,7 @@ def of_several_places(tree, without, order):
     yield from _reordered(tree, order)
     yield from _exchanged(tree)
     yield from _moved(tree, without)
+    yield from _before_loops(tree, without)
 
 
 def _reordered(tree, order):
@@ -58,3 +59,13 @@ def _moved(tree, without):
                     ]
                     first, other = sorted(both, key=lambda edit: hasattr(edit.node, "body"))
                     yield replace(first, also=(other,))
+
+
+def _before_loops(tree, without):
+    """Edits that move an assignment in a loop to before the loop."""
+    for parent, field, i, loop, _ in places(tree, without):
+        for k, line in enumerate(loop.body if isinstance(loop, ast.For | ast.While) else ()):
+            if isinstance(line, ast.Assign):
+                both = ast.If(ast.Constant(True), [line, loop], [])
+                outside = Edit(MOVE, 0, loop, parent, field, i, both)
+                yield Edit(MOVE, 0, line, loop, "body", k, ast.Pass(), (outside,))

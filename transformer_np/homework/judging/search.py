@@ -53,18 +53,18 @@ class Search:
         return most
 
     def one_edit(self):
-        """The edit that makes every case right, or None; another one of the same kind and code if it leaves no other
-        case wrong."""
-        of_edit, edits = self.family.work_of_edit, self._edits()
+        """The first edit that makes every case right, or None; a later one if that leaves no other case wrong."""
+        of_edit, first = self.family.work_of_edit, None
         least = self.trials.left - (self._work + of_edit) * self.trials.most(self._work + of_edit)
-        for edit in edits:
+        for edit in self._edits():
             if self.trials.left <= least:
-                return None
+                break
             self.trials.left -= of_edit
             if self._makes_right(edit):
-                alike = [e for e in edits if (e.node, e.kind) == (edit.node, edit.kind)] if self.leaves(edit) else ()
-                return next((e for e in alike if self._makes_right(e) and not self.leaves(e)), edit)
-        return None
+                first = first or edit
+                if not self.leaves(edit):
+                    return edit
+        return first
 
     def _edits(self):
         """All edits: those of the lines of a crash, those that undo a named mistake, those of the suspicious lines and

@@ -82,7 +82,7 @@ def _made(sides, name, names):
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
         found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
-        if any(len(places) == 1 for places in found):
+        if any(len(places) == 1 for places in found) or (found and not shape):
             break
 
     def unlikeliness(places):  # what some cases do without is not what is wrong with all
@@ -222,8 +222,11 @@ def _before_results(sides):
 
 def _new_array(sides, number):
     """[the statement that makes a new array of the wrong shape, which is returned], or []."""
-    own, finding = sides.values(number), sides.found[number]
-    returned = [n for n in sides.returned if isinstance(n, ast.Name) and n in own]
+    own, finding, returned = sides.values(number), sides.found[number], sides.returned
+    if finding.results and len(returned) == len(finding.expected):
+        triples = zip(returned, finding.results, finding.expected, strict=True)
+        returned = [node for node, result, expected in triples if result.shape != expected.shape]
+    returned = [n for n in returned if isinstance(n, ast.Name) and n in own]
     makers = [s for n in returned for s in sides.writes(n, number)[:1] if is_empty(value_for(s, n))]
     values = [own[s.value][0] for s in makers if s.value in own]
     shapes = [getattr(value, "shape", None) for value in (*values, *(own[n][0] for n in returned[:1]))]

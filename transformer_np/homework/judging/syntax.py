@@ -71,6 +71,13 @@ def name_of(function):
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+def base_of(node):
+    """The name of the variable or attribute that an expression is a part or a view of."""
+    while isinstance(node, ast.Subscript | ast.Call):
+        node = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+    return name_of(node)
+
+
 class Names:
     """The names that an edit may use: parameters and variables of the enclosing functions, from their first line on."""
 
@@ -99,7 +106,10 @@ class Names:
         self.texts = {value for _, value in defaults if isinstance(value, str)}
         stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        self.changed = {name_of(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
+        targets = [n.targets[0] for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+        targets = [target for target in targets if isinstance(target, ast.Subscript)]
+        self.changed = {base_of(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
+        self.changed |= {*map(base_of, targets)}
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
         products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
         self.factors = {ast.unparse(n.right): n for n in products if isinstance(n.right, ast.Call)}  # such as / sqrt(K)

@@ -22,7 +22,7 @@ class Trials:
     """
 
     DRAWS = 3  # of every case, with different sizes and numbers
-    WORK, OF_A_VARIANT = 4_000_000, 5_000
+    WORK, OF_A_VARIANT = 9_000_000, 5_000
 
     def __init__(self, exercise, seed):
         self.exercise, self.seed = exercise, seed
