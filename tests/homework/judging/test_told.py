@@ -744,7 +744,6 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 --- a right extended case contradicts no mistake of the core
 named: each parameter by itself
 def clip_grad_norm(parameters, max_norm):
-    parameters = [p for p in parameters if not p.frozen]
     norms = [float(np.sqrt((p.grad**2).sum())) for p in parameters]
     total = float(np.hypot.reduce(norms))
     for p, norm in zip(parameters, norms):

@@ -82,7 +82,7 @@ def _made(sides, name, names):
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
         found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
-        if any(len(places) == 1 for places in found) or (found and not shape):
+        if any(len(places) == 1 for places in found):
             break
 
     def unlikeliness(places):  # what some cases do without is not what is wrong with all

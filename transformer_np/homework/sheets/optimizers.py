@@ -181,11 +181,11 @@ def clip_cases(rng):
     sizes = draw_sizes(rng, "D_in D_out D", least=3)
     shapes = (sizes["D_in"], sizes["D_out"]), (sizes["D"],), (sizes["D_out"],)
 
-    def case(label, norm, max_norm, **options):
+    def case(label, norm, max_norm):
         values, gradients = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
         gradients[1] = 5 * gradients[1]  # the longest is neither the first nor the last
         factor = norm / np.linalg.norm(flat(gradients))
-        return Case(label, (values, [factor * g for g in gradients], max_norm), options, sizes)
+        return Case(label, (values, [factor * g for g in gradients], max_norm), sizes=sizes)
 
     overflown = case("a norm that is not finite", 3.0, 1.0)
     overflown.arguments[1][1][0] = np.inf
@@ -196,25 +196,21 @@ def clip_cases(rng):
         case("a norm below 1 and max_norm", rng.uniform(0.2, 0.4), float(rng.uniform(0.7, 0.9))),
         case("a norm far below max_norm", rng.uniform(1.2, 1.5), float(rng.uniform(2.5, 3))),
         extended(overflown),
-        extended(case("max_norm and a frozen parameter", rng.uniform(4, 5), float(rng.uniform(0.2, 0.5)), frozen=2)),
     ]
 
 
-def drive_clip(answer, values, gradients, max_norm, frozen=None):
-    """The norm, all gradients and all data after the call; frozen: the number of a parameter that is."""
+def drive_clip(answer, values, gradients, max_norm):
+    """The norm, all gradients and all data after the call."""
     parameters = with_gradients([Parameter(array) for array in values], gradients)
-    if frozen is not None:
-        parameters[frozen].freeze()
     norm = answer(parameters, max_norm)
     return (
         np.nan if norm is None else norm,  # to be recognised like any other wrong number
-        flat([parameter.grad for parameter in parameters if not parameter.frozen]),
+        flat([parameter.grad for parameter in parameters]),
         flat([parameter.data for parameter in parameters]),
     )
 
 
 def clip_grad_norm(parameters, max_norm):
-    parameters = [p for p in parameters if not p.frozen]
     squares = [np.sum(p.grad**2) for p in parameters]
     norm = np.sqrt(sum(squares))
     factor = max_norm / norm
