@@ -556,6 +556,51 @@ def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
     two[...] = old * s + two * c
     return y
 
+--- a number of tiles that is rounded down
+says: One change in line @ makes it right
+marks: d_model // 2
+def sinusoidal_encoding(length, d_model, dtype=np.float32):
+    positions = np.arange(length)
+    table = np.zeros((length, d_model))
+    for i in range(d_model // 2):  # shown
+        wavelength = 10000.0 ** (2 * i / d_model)
+        table[:, 2 * i] = np.sin(positions / wavelength)
+        if 2 * i + 1 < d_model:
+            table[:, 2 * i + 1] = np.cos(positions / wavelength)
+    return table.astype(dtype)
+
+--- a share and what is left of it in each other's place
+says: One change in line @ makes it right
+def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if K % 2:
+        raise ValueError("K must be even")
+    if not theta > 0:
+        raise ValueError("theta must be positive")
+    w = theta ** (-2.0 * np.arange(K // 2) / K)
+    if scaling is None:
+        return w
+    if scaling.get("rope_type") == "linear":
+        return w / scaling["factor"]
+    if scaling.get("rope_type") != "llama3":
+        raise ValueError("unknown scaling")
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    turns = scaling["original_max_position_embeddings"] * w / (2 * np.pi)
+    s = np.clip((turns - low) / (high - low), 0, 1)
+    return (1 - s) * w + s * w / scaling["factor"]  # shown
+
+--- the line that most failing cases show
+says: Look at line @
+def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
+    V, eps = probs.shape[-1], label_smoothing
+    mask = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+    count = np.count_nonzero(mask)
+    if count == 0:
+        return np.zeros_like(probs)
+    safe = np.where(mask, targets, 0)
+    q = np.eye(V, dtype=probs.dtype)[safe] * (1 - eps) + eps / V
+    dlogits = (probs - q) * (dloss / count)  # shown
+    return dlogits
+
 --- steps in the wrong order in a list
 says: One change in line @ makes it right
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):

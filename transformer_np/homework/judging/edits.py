@@ -18,7 +18,7 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
     "operator": {
         "a + b": "a - b; b - a; a * b", "a - b": "a + b", "a * b": "a / b; a + b; a @ b",
         "a / b": "a * b; a // b; a - b",
-        "a // b": "a / b; a % b", "a % b": "a // b", "a @ b": "a * b", "a ** b": "a * b", "a | b": "a & b",
+        "a // b": "-(-a // b); a / b; a % b", "a % b": "a // b", "a @ b": "a * b", "a ** b": "a * b", "a | b": "a & b",
         "a & b": "a | b", "a and b": "a or b", "a or b": "a and b",
     },
     "comparison": {
@@ -26,7 +26,9 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
         "a >= b": "a > b; a <= b; a < b", "a == b": "a != b", "a != b": "a == b", "a is b": "a is not b",
         "a is not b": "a is b", "a in b": "a not in b", "a not in b": "a in b",
     },
-    "order": {"a - b": "b - a", "a / b": "b / a", "a @ b": "b @ a", "f(g(a))": "g(f(a))"},
+    "order": {"a - b": "b - a", "a / b": "b / a", "a @ b": "b @ a", "f(g(a))": "g(f(a))",
+              "(1 - a) * b + a * c": "a * b + (1 - a) * c", "(1 - a) * b + a * c / d": "a * b + (1 - a) * c / d",
+              "a * b + (1 - a) * c": "(1 - a) * b + a * c", "a * b + (1 - a) * c / d": "(1 - a) * b + a * c / d"},
     "inverted": {"not a": "a", "~a": "a", "a if t else b": "b if t else a"},
     "sign": {"-a": "a"},
     "transpose": {

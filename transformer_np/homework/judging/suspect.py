@@ -87,7 +87,7 @@ def _made(sides, name, names):
 
     def unlikeliness(places):  # what some cases do without is not what is wrong with all
         runs = [getattr(places[-1], "value", places[-1]) in sides.values(number) for number in cases]
-        return len(places), not all(runs), places[0].lineno
+        return len(places), not all(runs), -found.count(places), places[0].lineno
 
     return min(found, key=unlikeliness, default=[])
 
