@@ -5,8 +5,7 @@ from textwrap import fill
 
 from .crash import warn_of
 from .edit import ORDER
-from .example import smallest_call
-from .explain import Explanation, explain
+from .explain import Explanation, explain, smallest_call
 from .finding import CHANGED, SHARED, broken_rules
 from .place import INVENTED, Place
 from .words import WIDTH, cases_of, listed

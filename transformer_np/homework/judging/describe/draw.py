@@ -68,9 +68,6 @@ class Draw:
         return wrong_entries(self.actual, self.expected)
 
 
-NAN_ADVICE = " NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from the logarithm or root of a negative number."
-
-
 def floats(draw):
     """The finite numbers of both arrays as float64, (actual, expected), or None if they cannot be compared: they are
     truth values or all zeros, or differ in NaN and infinities."""

@@ -8,7 +8,7 @@ import numpy as np
 from ...guard import UNSET
 from ..compare import close
 from ..words import listed
-from .draw import NAN_ADVICE, broadcasts, close_where_finite, floats
+from .draw import broadcasts, close_where_finite, floats
 from .factors import names_of
 
 
@@ -68,7 +68,8 @@ def nothing_but_one_number(draw):
         return
     first = draw.actual.flat[0]
     if np.isnan(draw.actual.astype(float)).all():
-        yield "NaN everywhere", f"{draw.name} is NaN everywhere.{NAN_ADVICE}"
+        text = "NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from the logarithm or root of a negative number."
+        yield "NaN everywhere", f"{draw.name} is NaN everywhere. {text}"
     elif (draw.actual == first).all():
         if draw.is_boolean and draw.actual.dtype == bool:
             yield f"{first} everywhere", f"{draw.name} is {first} everywhere."
@@ -212,7 +213,22 @@ def function_of_each_number(draw):
         yield f"{word} the identity", text, right + sign * np.eye(right.shape[-1])
 
 
+def nearly_right(draw):
+    if floats(draw) is None or draw.expected.dtype.kind != "f":
+        return
+    actual, right = floats(draw)
+    largest, error = np.abs(right).max(initial=1e-30), np.abs(actual - right)
+    if (error <= 3e-3 * np.maximum(np.abs(right), 1e-2 * largest)).all():
+        text = (
+            f"{draw.name} is nearly right: the error is {error.max() / largest:.1g} times the largest number. Low "
+            "precision (float16), a rounded constant, or a small term such as eps that is missing or in the wrong "
+            "place can do that."
+        )
+        yield "nearly right", text
+
+
 OF_NUMBERS = (
     numbers_that_are_not_set, truth_values, nothing_but_one_number, another_array, a_factor_or_a_term,
     other_order_of_axes, an_input_too_much_or_missing, other_order_along_an_axis, function_of_each_number,
+    nearly_right,
 )  # fmt: skip
