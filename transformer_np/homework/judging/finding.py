@@ -15,7 +15,8 @@ from .words import cases_of, listed, subject
 
 
 def findings(trials, attempts):
-    """A Finding for every attempt at the cases of the trials."""
+    """A Finding for every attempt at the cases of the trials, with which a verdict begins."""
+    trials.begin()
     found, attempts = [], _with_rules_of_all_calls(attempts)
     for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
         results = trials.results(case, tried)
