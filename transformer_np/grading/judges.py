@@ -18,7 +18,7 @@ from ..homework.answers import Survey, survey
 from ..homework.judging.attempt import RULES, Attempt, changed
 from ..homework.judging.finding import findings
 from ..homework.judging.judge import Verdict, judge
-from ..homework.judging.order import function_in, order_of
+from ..homework.judging.syntax import function_in, order_of
 from ..homework.judging.trials import Trials
 from ..homework.parts import ROOT
 from ..homework.path import all_exercises, own_folder, use_exercises

@@ -14,8 +14,8 @@ from .judging.family import Family
 from .judging.finding import findings
 from .judging.judge import judge, not_started
 from .judging.objects import outdated_file
-from .judging.order import order_of
 from .judging.place import find_place
+from .judging.syntax import order_of
 from .judging.trials import Trials
 from .judging.words import wrapped
 from .limit import SECONDS, Stopped, TimeLimit

@@ -158,13 +158,13 @@ def few_comparisons(monkeypatch):
 def test_a_result_of_many_axes(axes, size):
     verdict = judged("softmax", lambda x, axis=-1: np.broadcast_to(0.5, (size,) * axes))
     assert verdict.outcome == "wrong shape"
-    assert f"The result must have 3 axes, got {axes}." in verdict.message
+    assert f"got {(size,) * axes}." in " ".join(verdict.message.split())
 
 
 @pytest.mark.usefixtures("few_comparisons")
-def test_many_extra_axes_are_counted_not_listed():
+def test_many_extra_axes_are_not_searched():
     verdict = judged("softmax", lambda x, axis=-1: np.ones((1,) * 16 + x.shape))
-    assert "The result must have 3 axes, got 19." in verdict.message
+    assert verdict.outcome == "wrong shape" and "must have the shape" in verdict.message
 
 
 @pytest.mark.long

@@ -16,13 +16,10 @@ _PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 @dataclass(frozen=True)
 class Explanation:
-    """names: of the mistakes; texts: about them; listed: the names among them that a sheet lists
-    where: a sentence on the cases that are right, or ""
-    """
+    """names: of the mistakes; texts: about them; where: a sentence on the cases that are right, or """ ""
 
     names: list
     texts: list
-    listed: list
     where: str = ""
 
 
@@ -33,7 +30,7 @@ def explain(trials, found, place=None):
     """
     with unwarned():
         cells = Cells(trials, found)
-        cover = Cover(cells, place)
+        cover = Cover(cells, is_alone=bool(place) and len(place.marks) == 1)  # which tells more than pairs would
         told = _Told(cells, cover)
         told.mistakes()
         described = told.descriptions()
@@ -45,8 +42,7 @@ def explain(trials, found, place=None):
         texts, names = told.texts[: MOST + 1], told.names
         if place and (not texts or _says_more(place, cells, cover)):
             texts.append(place.edit.text)
-        of_sheet = [h.name for h in cover.picked if h.name in trials.exercise.mistakes]
-        return Explanation(names, texts, of_sheet, told.where())
+        return Explanation(names, texts, told.where())
 
 
 class _Told:
@@ -114,10 +110,6 @@ class _Told:
             case = f"With {self.label}: " if self.label else "In the plain case: "
             said.append((one.name, one.text if holds == others else f"{case}{one.text}"))
             self.left -= {(i, label) for label in {self.label, *holds}}
-            strange = [n for x in cells.labels if x in others - holds for n in cells.labels[x]]
-            strange = [f for f in map(cells.found.__getitem__, strange) if f.wrong and f.outcome == "wrong shape"]
-            if strange and cells.first_failed.outcome != "wrong shape":
-                said.append((None, f"With {strange[0].case.label}: {strange[0].fact()[0]}"))
         return said
 
     def rest(self):
@@ -145,7 +137,7 @@ class _Told:
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            right = [label for label in right if all(cells.changed(picked, n) for n in cells.labels[label])]
+            right = [label for label in right if all(cells.changed(tuple(picked), n) for n in cells.labels[label])]
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
         return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
 

@@ -27,8 +27,7 @@ def describe_exactly(draws):
         return None  # any number is a multiple of any other
     if any(0 in (draw.actual.size, draw.expected.size) or draw.is_coded for draw in draws):
         return None
-    kept = _first_that_holds([an_earlier_result], draws)
-    if kept and any([*an_earlier_result(replace(draw, earlier=draw.elsewhere))] for draw in draws):
+    if kept := _first_that_holds([an_earlier_result], draws):
         return kept
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
