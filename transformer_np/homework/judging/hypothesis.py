@@ -13,17 +13,13 @@ from .attempt import argument_names, given
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
     """name: of the mistake, or None; text: for the student
-    side: whose code its program changes. "right": a right answer makes the listed mistake, or ignores the argument, of
-    this name; it is believed of a wrong result where that gives the student's numbers. "student": the answer is edited,
-    or a value in it is another; it is believed where that gives the right numbers. "": there are only wrong numbers
-    program: the Ignored argument or the Edit, None of a listed mistake and of another value
+    ignored: the Ignored argument, None of all others
     node: of the student's code, that it speaks of; marks: {line: it with a mark below}
     """
 
     name: str | None
     text: str
-    side: str = ""
-    program: object = None
+    ignored: object = None
     node: ast.AST | None = None
     marks: dict = field(default_factory=dict)
 
@@ -34,8 +30,8 @@ class Hypothesis:
 
 def listed(trials):
     """The Hypotheses of an exercise: its listed mistakes, and that it ignores an argument."""
-    of_sheet = [Hypothesis(name, text, "right") for name, text in trials.exercise.mistakes.items()]
-    return of_sheet + [Hypothesis(name, one.text, "right", one) for name, one in trials.ignored.items()]
+    of_sheet = [Hypothesis(name, text) for name, text in trials.exercise.mistakes.items()]
+    return of_sheet + [Hypothesis(name, one.text, one) for name, one in trials.ignored.items()]
 
 
 @dataclass(frozen=True)
