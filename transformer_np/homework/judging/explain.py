@@ -83,10 +83,9 @@ class _Told:
         """What is known of calls without results that no mistake explains, one of each line and kind; what fails in the
         first failing case comes first."""
         cells, told = self.cells, set()
-        for finding in cells.found if any(cell[0] == NOTHING for cell in self.left) else ():
+        for finding in cells.found:
             label = finding.case.label
-            is_told = label in told or finding.failure in told
-            if finding.results is not None or (NOTHING, label) not in self.left or is_told:
+            if finding.results is not None or (NOTHING, label) not in self.left or {label, finding.failure} & told:
                 continue
             description = finding.description() if not told else Hypothesis(None, "")
             if label == self.label:
@@ -126,11 +125,9 @@ class _Told:
     def where(self):
         """A sentence on the cases that are right although the named mistakes are wrong in them, or ""."""
         cells = self.cells
-        failed = [label for label, numbers in cells.labels.items() if not all(cells.found[n].right for n in numbers)]
-        is_narrow = {
-            label: all(cells.found[n].case.is_narrow for n in numbers) for label, numbers in cells.labels.items()
-        }
-        right = [label for label in cells.labels if label not in failed and not is_narrow[label]]
+        findings = {label: [cells.found[n] for n in numbers] for label, numbers in cells.labels.items()}
+        right = [label for label, some in findings.items() if all(f.right for f in some)]
+        right = [label for label in right if not all(f.case.is_narrow for f in findings[label])]
         if "" in right or not right:
             return ""
         if not cells.first_failed.tried.crash:  # a crash happens in each case that has its cause
