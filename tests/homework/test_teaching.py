@@ -341,3 +341,12 @@ def test_no_message_quotes_the_private_answer(wrong, tmp_path):
     with exercises_in(tmp_path / "mine"):
         hidden = check("masked_mean", lambda x, mask: (x * mask).mean(1) / (~mask).mean(1), quiet=True, seed=3).message
     assert "The hidden positions are averaged." in hidden
+
+
+def test_what_student_and_teacher_have_both_written_is_quoted(own):
+    (own / "masked_mean.py").write_text(MASKED, encoding="utf-8")
+    code = MASKED[MASKED.index("def plain") : MASKED.index("EXERCISES")].replace("plain", "masked_mean")
+    (own / "homework.py").write_text("import numpy as np\n" + code.replace("/", "*"), encoding="utf-8")
+    with exercises_in(own):
+        said = check("masked_mean", load(own / "homework.py").answers["masked_mean"], quiet=True, seed=3).message
+    assert "shown.mean(axis=1)` has the wrong operator." in said

@@ -18,11 +18,10 @@ from ..homework.answers import Survey, survey
 from ..homework.judging.attempt import RULES, Attempt, changed
 from ..homework.judging.finding import findings
 from ..homework.judging.judge import Verdict, judge
-from ..homework.judging.order import function_in, order_of
+from ..homework.judging.syntax import function_in, order_of
 from ..homework.judging.trials import Trials
 from ..homework.parts import ROOT
 from ..homework.path import all_exercises, own_folder, use_exercises
-from ..homework.private import for_students
 from ..support.processes import THREADS
 from .copies import answers_in
 from .sandbox.bubblewrap import OPTIONS, packages
@@ -154,8 +153,7 @@ class _Judging:
                 found = findings(trials, attempts)
                 is_right = all(finding.right for finding in found)
                 order = () if is_right else order_of(trials.exercise, function_in(source, name))
-                verdict = judge(trials, found, order=order)
-                self._verdicts[key] = asdict(for_students(verdict, trials.exercise))
+                self._verdicts[key] = asdict(judge(trials, found, order=order))
         return self._verdicts[key]
 
     def _drawn(self, name, seed, inputs):

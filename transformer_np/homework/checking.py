@@ -14,13 +14,12 @@ from .judging.family import Family
 from .judging.finding import findings
 from .judging.judge import judge, not_started
 from .judging.objects import outdated_file
-from .judging.order import order_of
 from .judging.place import find_place
+from .judging.syntax import order_of
 from .judging.trials import Trials
 from .judging.words import wrapped
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
-from .private import for_students
 from .record import bar, note
 from .remarks import crashed
 from .swap import refuse_inside_using
@@ -105,11 +104,11 @@ def verdict_on(exercise, answer, seed, limit):
                 order = order_of(exercise, family.tree) if family else ()
             pointed = family and _pointed(trials, family, found, limit)
             with limit(exercise.name):
-                return for_students(judge(trials, found, pointed, order), exercise)
+                return judge(trials, found, pointed, order)
         except Stopped:  # the exercise's own code with a mistake made in it is slow, or does not end
             with limit(exercise.name):
                 found = found or findings(trials, attempts)
-                return for_students(judge(trials, found, pointed, order, is_brief=True), exercise)
+                return judge(trials, found, pointed, order, is_brief=True)
     except Stopped as stopped:
         return crashed(exercise.name, _about_time(stopped, running), seed, TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read

@@ -70,11 +70,13 @@ def test_a_jumping_clock_changes_nothing(told, jumping_clock):
 def test_answers_judged_before_change_nothing(told):
     for name, pair in PAIRS.items():
         exercise = all_exercises()[name]
-        trials = Trials(exercise, 0)
+        trials, left = Trials(exercise, 0), set()
         for mistake in list(exercise.mistakes)[:4]:
             judged(name, exercise.variant({mistake}), trials)
-        assert judged(name, exercise.variant(pair), trials) == told[name]
-        assert judged(name, exercise.variant(pair), trials) == told[name]
+        for of in (trials, trials, Trials(exercise, 0)):
+            assert judged(name, exercise.variant(pair), of) == told[name]
+            left.add(of.left)
+        assert len(left) == 1 and Trials.WORK not in left
 
 
 @pytest.mark.long
@@ -156,13 +158,13 @@ def few_comparisons(monkeypatch):
 def test_a_result_of_many_axes(axes, size):
     verdict = judged("softmax", lambda x, axis=-1: np.broadcast_to(0.5, (size,) * axes))
     assert verdict.outcome == "wrong shape"
-    assert f"The result must have 3 axes, got {axes}." in verdict.message
+    assert f"got {(size,) * axes}." in " ".join(verdict.message.split())
 
 
 @pytest.mark.usefixtures("few_comparisons")
-def test_many_extra_axes_are_counted_not_listed():
+def test_many_extra_axes_are_not_searched():
     verdict = judged("softmax", lambda x, axis=-1: np.ones((1,) * 16 + x.shape))
-    assert "The result must have 3 axes, got 19." in verdict.message
+    assert verdict.outcome == "wrong shape" and "must have the shape" in verdict.message
 
 
 @pytest.mark.long

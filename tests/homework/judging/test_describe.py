@@ -8,7 +8,7 @@ import pytest
 
 from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
+from transformer_np.homework.judging.describe import Draw, describe_exactly
 from transformer_np.homework.judging.finding import findings
 from transformer_np.homework.judging.judge import judge
 from transformer_np.homework.judging.trials import Trials
@@ -37,12 +37,6 @@ def causal(rng, shape):
     return np.triu(np.ones(shape, bool), 1)
 
 
-def hidden_rows(rng, shape):
-    hidden = rng.random(shape) < 0.3
-    hidden[0, 0], hidden[1, 0] = True, False
-    return hidden
-
-
 def draws(change, axes="B T K", make=normal, sizes=SIZES, **more):
     """Three results, changed by change(right, sizes)."""
     rng = np.random.default_rng(0)
@@ -66,7 +60,6 @@ EXACT = [  # name, change of the right result, and what it is made of
     ("constant factor K/(K − 1)", lambda y, n: y * n["K"] / (n["K"] - 1)),
     ("constant factor 1.77", lambda y, n: 1.77 * y),
     ("constant factor 1/2", lambda y, n: y / 2, {"sizes": [SIZES[0]] * 2}),
-    ("constant offset 1", lambda y, n: y + 1),
     ("all zeros", lambda y, n: 0 * y),
     ("NaN everywhere", lambda y, n: np.nan * y),
     ("transposed", lambda y, n: y.transpose(0, 2, 1)),
@@ -93,8 +86,8 @@ EXACT = [  # name, change of the right result, and what it is made of
         for name, change in [
             ("inverted", lambda m, n: ~m),
             ("transposed", lambda m, n: m.T),
-            ("off by one diagonal", lambda m, n: np.triu(np.ones(m.shape, bool))),
-            ("off by one diagonal", lambda m, n: np.triu(np.ones(m.shape, bool), 2)),
+            ("shifted forward along T by one place", lambda m, n: np.triu(np.ones(m.shape, bool))),
+            ("shifted backward along T by one place", lambda m, n: np.triu(np.ones(m.shape, bool), 2)),
             ("numbers instead of True and False", lambda m, n: m * 1),
             ("numbers instead of True and False", lambda m, n: m * 1.0),
             ("an additive mask", lambda m, n: np.where(m, -np.inf, 0)),
@@ -112,18 +105,7 @@ EXACT = [  # name, change of the right result, and what it is made of
     ("summed over B and T", lambda y, n: y.sum((0, 1))),
     ("averaged over K", lambda y, n: y.mean(-1)),
     ("summed over T", lambda y, n: y.sum(1, keepdims=True)),
-    ("without the last along T", lambda y, n: y[:, :-1]),
-    ("without the first along T", lambda y, n: y[:, 1:]),
     ("only the last along T", lambda y, n: y[:, -1]),
-]
-ROUGH = [
-    ("nearly right", lambda y, n: y.astype(np.float16)),
-    ("NaN in some places", lambda y, n: np.where(y == y.max(), np.nan, y)),
-    (
-        "NaN in whole rows",
-        lambda y, n, mask: np.where(mask.all(-1)[..., None], np.nan, y),
-        {"mask": hidden_rows},
-    ),
 ]
 
 
@@ -144,14 +126,6 @@ def test_a_change_of_every_number_is_named(row):
     found = describe_exactly(draws(change, **dict(*options)))
     assert found.name == name
     assert re.search(r"\by\b", found.text)
-
-
-@of(ROUGH)
-def test_what_no_change_of_every_number_explains_is_described(row):
-    name, change, *options = row
-    made = draws(change, **dict(*options))
-    assert describe_exactly(made) is None
-    assert describe_roughly(made).name == name
 
 
 def test_a_finding_must_hold_in_every_draw():
@@ -187,7 +161,7 @@ def test_numbers_that_a_view_has_made_are_not_described():
     rolled = draws(lambda y, n: np.roll(y, 1), "T", make=lambda rng, shape: rng.permutation(*shape))
     assert describe_exactly(rolled).name == "rolled forward along T by one place"
     ids = [replace(draw, of_view=True) for draw in rolled]
-    assert (describe_exactly(ids), describe_roughly(ids).text) == (None, "")
+    assert describe_exactly(ids) is None
 
 
 @pytest.mark.parametrize("by", [1, 3e-4])
@@ -205,13 +179,3 @@ def test_an_example_shows_a_wrong_number(by):
     message = judge(trials, findings(trials, attempts)).message
     (expected,), (got,) = re.findall("must be (.*)", message), re.findall("yours is (.*)", message)
     assert expected != got
-
-
-def test_the_texts_have_letters():
-    right = np.arange(24.0).reshape(2, 3, 4)
-    actual = np.sin(right)
-    actual[1, 0, 2] = 99
-    found = describe_roughly([Draw("y", "B T K", actual, right, {"B": 2, "T": 3, "K": 4})])
-    assert found.name is None
-    assert "b = 1, t = 0, k = 2: expected 14, got 99" in found.text
-    assert "23 of 24 entries are wrong" in found.text

@@ -490,15 +490,6 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 # --- in which calls ---------------------------------------------------------------------------------------------------
 
 CASES = wrong_answers("""
---- a shape that is wrong with one argument only
-says: With causal=True: `weights` must have the shape
-from transformer_np import functional as F
-
-def window_attention(q, k, v, window, causal=False):
-    out, weights = F.window_attention(q, k, v, window, causal)
-    behind = causal * (weights.shape[-1] - 1)
-    return out, np.pad(weights, [(0, 0)] * (q.ndim - 1) + [(0, behind)])[..., ::-1]
-
 --- an argument that nothing reads is asked for by its values
 says: is it used, and compared with `==`?
 def gelu(x, approximate="tanh"):

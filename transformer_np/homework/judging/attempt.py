@@ -121,8 +121,7 @@ def _state_of_generator(arguments, options):
 
 def arrays_of(case):
     """The arrays among the arguments of a case."""
-    given = (*case.arguments, *case.options.values())
-    return [value for value in given if isinstance(value, np.ndarray)]
+    return [value for value in (*case.arguments, *case.options.values()) if isinstance(value, np.ndarray)]
 
 
 def work_of(function, case):
@@ -150,7 +149,7 @@ def work_of(function, case):
 def changed(exercise, case, after):
     """The names of the arguments and options that a call has changed. after: their values after the call, in order.
     Lists are compared only where the answer gets them itself, not a drive."""
-    before = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
+    before = given(exercise, case)
     if exercise.drive is not call:
         before = {name: None if type(value) in (list, dict) else value for name, value in before.items()}
     return tuple(n for (n, value), now in zip(before.items(), after, strict=True) if not _same(now, value))
@@ -159,6 +158,11 @@ def changed(exercise, case, after):
 def argument_names(exercise):
     """The names of a case's arguments, in order."""
     return _parameters(exercise.reference) if exercise.drive is call else _parameters(exercise.drive)[1:]
+
+
+def given(exercise, case):
+    """{name: value} of the arguments and options of a case."""
+    return dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
 
 
 @cache

@@ -8,6 +8,7 @@ answer has otherwise. A gradient of a wrong forward pass follows from it, and pr
 import re
 import warnings
 from contextlib import contextmanager
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -38,7 +39,9 @@ class Cells:
 
     def __init__(self, trials, found):
         self.trials, self.found = trials, found
-        self.joined, self.tried, self._agreed, self._described, self._changed = 0, set(), {}, {}, {}
+        self.joined, self.tried = 0, set()
+        for name in ("agrees", "changed", "exactly"):
+            setattr(self, name, cache(getattr(self, name)))
         self.first_failed = next((finding for finding in found if not finding.right), None)
         self.labels, astray = {}, {}
         exercise = trials.exercise
@@ -72,17 +75,12 @@ class Cells:
     def agrees(self, some, i, number):
         """Whether a program can be made and gives result i of a case as the answer does, or no results in the same
         way."""
-        key = frozenset(some), i, number
-        if key not in self._agreed and not self.compatible(some):
-            self._agreed[key] = False
-        if key not in self._agreed:
-            finding, (results, tried) = self.found[number], self.run(some, number)
-            if finding.results is None or results is None:
-                both = finding.results is None and results is None
-                self._agreed[key] = both and _fails_alike(finding.tried, tried)
-            else:
-                self._agreed[key] = i == NOTHING or close(finding.results[i], results[i])
-        return self._agreed[key]
+        if not self.compatible(some):
+            return False
+        finding, (results, tried) = self.found[number], self.run(some, number)
+        if finding.results is None or results is None:
+            return finding.results is None and results is None and _fails_alike(finding.tried, tried)
+        return i == NOTHING or close(finding.results[i], results[i])
 
     def covers(self, some, cell):
         """Whether a program gives what the answer gives in every draw of a cell."""
@@ -97,12 +95,8 @@ class Cells:
 
     def changed(self, some, number):
         """The results of a case that some hypotheses change in a right answer: all, if it has no results with them."""
-        key = frozenset(some), number
-        if key not in self._changed:
-            results, expected = self.run(some, number)[0], self.found[number].expected
-            changed = (i for i, right in enumerate(expected) if results is None or not close(results[i], right))
-            self._changed[key] = {*changed}
-        return self._changed[key]
+        results, expected = self.run(some, number)[0], self.found[number].expected
+        return {i for i, right in enumerate(expected) if results is None or not close(results[i], right)}
 
     def refuted(self, one, beside=(), by_wrong=True):
         """Whether a hypothesis changes a result that the answer has otherwise, whichever of those beside it hold.
@@ -136,9 +130,7 @@ class Cells:
 
     def exactly(self, cell):
         """The description that explains every number of a wrong cell, or None."""
-        if cell not in self._described:
-            self._described[cell] = None if cell[0] == NOTHING else describe_exactly(self.draws(*cell))
-        return self._described[cell]
+        return None if cell[0] == NOTHING else describe_exactly(self.draws(*cell))
 
     def described(self, cell):
         """The same, but none of what many mistakes make."""
@@ -179,17 +171,15 @@ MOST = 4  # hypotheses; readers stop after about four texts
 class Cover:
     """picked: the Hypotheses that are believed; explained: the cells that they cover
 
-    place: where edits make the answer right, which tells more than pairs would
     is_alone: whether only what covers a cell alone is looked for
     """
 
-    def __init__(self, cells, place=None, is_alone=False):
-        self.cells, self._allowed = cells, None
+    def __init__(self, cells, is_alone=False):
+        self.cells, self.is_alone, self._allowed = cells, is_alone, None
         first, number = cells.first_failed, cells.found.index(cells.first_failed)
         self._possible = [  # those that change a right result would have to be undone by another mistake
             h for h in cells.mistakes if first.results is None or cells.changed((h,), number) <= {*first.wrong}
         ]
-        self.is_one = is_alone or (bool(place) and len(place.marks) == 1)
         self.picked = self._consistent()
         if not self.picked:  # something else may be wrong beside where a hypothesis is refuted by a wrong result
             picked = self._consistent(by_wrong=False)
@@ -213,7 +203,7 @@ class Cover:
     def _chosen(self, candidates):
         cells = self.cells
         picked = self._grown([], candidates)
-        if not self.is_one and self._is_open(picked):
+        if not self.is_alone and self._is_open(picked):
             pairs = self._pairs(picked, candidates)
             pair = next((pair for pair in pairs if all(cells.covers(pair, cell) for cell in cells.first)), None)
             picked = self._grown(list(pair), candidates) if pair else picked
@@ -233,7 +223,7 @@ class Cover:
             if not gains:  # what a description of the first failing case says of other cases too is told
                 of_described = {i for i, label in left & cells.first if cells.described((i, label))}
                 left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))} - cells.first
-                telling = self._telling(left)
+                telling = {cell for cell in left if cells.tells_something(cell)}
                 labels = [x for x in cells.labels if any(cell[1] == x for cell in left)]
                 for label in labels:
                     gains = self._gains(picked, new, left, {cell for cell in left if cell[1] == label})
@@ -254,14 +244,6 @@ class Cover:
         here = {h: gain for h in new if (gain := len(self._gain(picked, h, wanted)))} if wanted else {}
         likeliest = [h for h in here if here[h] == max(here.values())]
         return {h: self._gain(picked, h, left) for h in likeliest}
-
-    def _telling(self, left):
-        """Those of some wrong cells that no mistake has by chance, and the first of each result if nothing crashes
-        before."""
-        cells = self.cells
-        has_results = cells.first_failed.results is not None
-        firsts = {next((i, x) for x in cells.labels if (i, x) in cells.wrong) for i, _ in left if has_results}
-        return {cell for cell in left if cell in firsts or cells.tells_something(cell)}
 
     def _gain(self, picked, h, cells):
         """Those of some cells that a hypothesis covers, alone or with some of the picked ones."""

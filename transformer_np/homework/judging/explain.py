@@ -1,23 +1,25 @@
 """What a student is told of the mistakes in a wrong answer: which texts, in which order, and of which cases."""
 
 from dataclasses import dataclass
+from inspect import signature
 
+import numpy as np
+
+from ..exercise import call
 from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
-from .describe import describe_roughly
-from .example import smallest_call
 from .hypothesis import Hypothesis
-from .words import cases_of, listed, subject, with_cases
+from .words import WIDTH, cases_of, listed, subject, with_cases
+
+_NUMBERS = 8  # of an array in a message
+_PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """names: of the mistakes; texts: about them; listed: the names among them that a sheet lists
-    where: a sentence on the cases that are right, or ""
-    """
+    """names: of the mistakes; texts: about them; where: a sentence on the cases that are right, or """ ""
 
     names: list
     texts: list
-    listed: list
     where: str = ""
 
 
@@ -28,20 +30,19 @@ def explain(trials, found, place=None):
     """
     with unwarned():
         cells = Cells(trials, found)
-        cover = Cover(cells, place)
+        cover = Cover(cells, is_alone=bool(place) and len(place.marks) == 1)  # which tells more than pairs would
         told = _Told(cells, cover)
         told.mistakes()
         described = told.descriptions()
         told.said += told.rest() if not place or len(place.marks) > 1 else []
         told.crashes()
         told.said += described
-        if not cover.picked and not place:
-            told.without_mistakes()
+        if not told.texts and not told.names and not place and cells.first_failed.results is not None:
+            told.say(None, smallest_call(found))
         texts, names = told.texts[: MOST + 1], told.names
         if place and (not texts or _says_more(place, cells, cover)):
             texts.append(place.edit.text)
-        of_sheet = [h.name for h in cover.picked if h.name in trials.exercise.mistakes]
-        return Explanation(names, texts, of_sheet, told.where())
+        return Explanation(names, texts, told.where())
 
 
 class _Told:
@@ -82,10 +83,9 @@ class _Told:
         """What is known of calls without results that no mistake explains, one of each line and kind; what fails in the
         first failing case comes first."""
         cells, told = self.cells, set()
-        for finding in cells.found if any(cell[0] == NOTHING for cell in self.left) else ():
+        for finding in cells.found:
             label = finding.case.label
-            is_told = label in told or finding.failure in told
-            if finding.results is not None or (NOTHING, label) not in self.left or is_told:
+            if finding.results is not None or (NOTHING, label) not in self.left or {label, finding.failure} & told:
                 continue
             description = finding.description() if not told else Hypothesis(None, "")
             if label == self.label:
@@ -109,20 +109,7 @@ class _Told:
             case = f"With {self.label}: " if self.label else "In the plain case: "
             said.append((one.name, one.text if holds == others else f"{case}{one.text}"))
             self.left -= {(i, label) for label in {self.label, *holds}}
-            strange = [n for x in cells.labels if x in others - holds for n in cells.labels[x]]
-            strange = [f for f in map(cells.found.__getitem__, strange) if f.wrong and f.outcome == "wrong shape"]
-            if strange and cells.first_failed.outcome != "wrong shape":
-                said.append((None, f"With {strange[0].case.label}: {strange[0].fact()[0]}"))
         return said
-
-    def without_mistakes(self):
-        """What is told if no mistake is known: what is wrong roughly, or the smallest call."""
-        cells, found = self.cells, self.cells.found
-        if not self.names and cells.first_failed.results is not None:
-            i, label = min(cells.first, default=(0, self.label))
-            example, rough = smallest_call(found), describe_roughly(cells.draws(i, label)) if cells.first else None
-            self.say(rough and rough.name, "" if rough is None or (example and not rough.name) else rough.text)
-            self.say(None, "" if self.texts else example)
 
     def rest(self):
         """[(None, a sentence on the results of the first failing case that the named mistakes do not give)], or []; in
@@ -138,18 +125,16 @@ class _Told:
     def where(self):
         """A sentence on the cases that are right although the named mistakes are wrong in them, or ""."""
         cells = self.cells
-        failed = [label for label, numbers in cells.labels.items() if not all(cells.found[n].right for n in numbers)]
-        is_narrow = {
-            label: all(cells.found[n].case.is_narrow for n in numbers) for label, numbers in cells.labels.items()
-        }
-        right = [label for label in cells.labels if label not in failed and not is_narrow[label]]
+        findings = {label: [cells.found[n] for n in numbers] for label, numbers in cells.labels.items()}
+        right = [label for label, some in findings.items() if all(f.right for f in some)]
+        right = [label for label in right if not all(f.case.is_narrow for f in findings[label])]
         if "" in right or not right:
             return ""
         if not cells.first_failed.tried.crash:  # a crash happens in each case that has its cause
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            right = [label for label in right if all(cells.changed(picked, n) for n in cells.labels[label])]
+            right = [label for label in right if all(cells.changed(tuple(picked), n) for n in cells.labels[label])]
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
         return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
 
@@ -158,3 +143,69 @@ def _says_more(place, cells, cover):
     """Whether the line says more than the texts: of a crash that no mistake explains."""
     is_rule = place.edit.text.startswith("The results are right")
     return bool(cells.first_failed.tried.crash) and not cover.picked and not is_rule
+
+
+# --- what is told when nothing is known about a mistake ---------------------------------------------------------------
+
+
+def smallest_call(found):
+    """The text about the smallest failing call that returns something of the right shape, with its arguments, and the
+    expected result beside the answer's; "" if there is none."""
+    failing = [f for f in found if f.wrong and f.results[f.wrong[0]].shape == f.expected[f.wrong[0]].shape]
+    finding = min(failing, key=_size, default=None)
+    draw = finding and finding.draw(finding.wrong[0])
+    if not failing or (draw.is_coded and finding.exercise.drive is not call and not np.any(draw.expected == _PADDING)):
+        return ""
+    index = tuple(int(n) for n in np.argwhere(draw.wrong)[0])
+    given, name = finding.arguments, draw.name
+    calls = finding.case.arguments[0] if len(finding.case.arguments) == 1 else None
+    if isinstance(calls, list) and len(index) == 1 and index[0] < len(calls):  # one number for each of many calls
+        given = dict(zip(signature(finding.exercise.reference).parameters, calls[index[0]], strict=False))
+        row = index
+    else:
+        row = index[:-1]
+        begin = [slice(index[-1] - _NUMBERS // 2, None)] if index and index[-1] >= _NUMBERS else []
+        at = [*map(str, row), *(f"{part.start}:" for part in begin)]
+        name, row = f"{draw.name}[{', '.join(at)}]" if at else draw.name, (*row, *begin)
+    shown = ([_written(array[row], digits) for array in (draw.expected, draw.actual)] for digits in (5, 9, 17))
+    expected, got = next((two for two in shown if two[0] != two[1]), ("", ""))
+    with_numbers, with_shapes = (_call(finding, given, most) for most in (_NUMBERS, 0))
+    shown = with_numbers if len(with_numbers) <= 2 * WIDTH else with_shapes
+    label = finding.case.label if all(f.right for f in found if not f.case.label) else ""
+    label = f" ({label})" if label and label not in shown else ""
+    return expected and f"In the call {shown}{label}:\n    {name} must be {expected}\n    yours is {got}"
+
+
+def _size(finding):
+    return sum(np.size(value) for value in finding.arguments.values() if isinstance(value, np.ndarray))
+
+
+def _call(finding, given, most):
+    """The call, with arrays of up to so many numbers as they are and the shapes of larger ones."""
+    parts, own = [], signature(finding.exercise.reference).parameters
+    for name, value in given.items():
+        if name not in own and isinstance(value, bool):
+            continue  # of the drive alone
+        if isinstance(value, np.ndarray) and value.size > most:
+            parts.append(f"{name} of shape {value.shape}")
+        elif isinstance(value, np.ndarray | int | float | str | bool | None):
+            parts.append(f"{name}={_written(value)}")
+        elif isinstance(value, list | tuple | dict) and finding.exercise.drive is call:
+            is_short = not isinstance(value, dict) and len(str(value)) <= WIDTH // 2
+            parts.append(f"{name}={value}" if is_short else f"{name} of {len(value)} entries")
+    return f"{finding.exercise.name}({', '.join(parts)})"
+
+
+def _written(value, digits=5):
+    if not isinstance(value, np.ndarray | np.generic) or not value.ndim:
+        is_number = isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf"
+        return _number(value[()], digits) if is_number else repr(value)
+    value = value[value != _PADDING] if value.dtype.kind in "iu" else value
+    if value.ndim > 1 and value.size <= _NUMBERS:
+        return f"[{', '.join(_written(part, digits) for part in value)}]"
+    shown = ", ".join(_number(n, digits) for n in value.ravel()[:_NUMBERS])
+    return f"[{shown}{', …' if value.size > _NUMBERS else ''}]"
+
+
+def _number(value, digits):
+    return str(value) if isinstance(value, bool | np.bool_) else f"{value:.{digits}g}"

@@ -20,7 +20,7 @@ from ..rewriting import Mistakes
 from . import objects
 from .attempt import arrays_of
 from .compare import MOST_NUMBERS
-from .objects import MOST_DEPTH, itself
+from .objects import MOST_DEPTH
 from .syntax import STEP
 
 MOST_ITEMS = 10_000  # of a list
@@ -64,12 +64,12 @@ class Family:
     """
 
     def __init__(self, answer, of_student=True):
-        bare, made_of, copy_of = objects.undecorated, objects.origin_of, objects.copied
+        bare, origin_of, copy_of = objects.undecorated, objects.origin_of, objects.copied
         if not of_student:  # the library's functions change nothing
-            bare, made_of, copy_of = objects.unwrapped, lambda thing: (thing, itself), itself
-        self.answer, (origin, self._again) = answer, made_of(answer)
-        answer = bare(origin)
-        self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not origin, {}
+            bare, origin_of, copy_of = objects.unwrapped, *2 * [lambda thing: thing]
+        self.answer, self._origin = answer, origin_of(answer)
+        answer = bare(self._origin)
+        self.trees, self.lines, self.is_decorated, self._made = {}, [], answer is not self._origin, {}
         self.most_steps = MOST_STEPS
         function = objects.function_of(answer)
         self.file = function and function.__code__.co_filename
@@ -85,8 +85,8 @@ class Family:
             self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
         tree = objects.parsed("".join(self.lines), self.file)
         known = _definitions(tree)
-        origins = {name: made_of(value) for name, value in self.space.items()}
-        own = {name: bare(origins[name][0]) for name in known if name in origins}
+        origins = {name: origin_of(value) for name, value in self.space.items()}
+        own = {name: bare(origins[name]) for name in known if name in origins}
         known = {name: tree for name, tree in known.items() if _is_at(tree, own.get(name), self.file)}
         first = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
         if first is None and not isinstance(answer, type) and (inner := _inner(tree, answer, self.file)):
@@ -98,15 +98,15 @@ class Family:
             name = left.pop(0)
             if of_student and self.trees and name in all_exercises():
                 continue
-            origin, again = origins.get(name, (None, itself))
+            origin = origins.get(name)
             of = name if name == first else next((other for other in known if own[other] is bare(origin)), None)
-            if of and (of != name or again is not itself):
-                self._made[name] = of, again
+            if of and (of != name or self.space.get(name) is not origin):
+                self._made[name] = of, origin
             if of and of not in self.trees:
                 self.trees[of] = _Unhinted().visit(known[of])
                 left += [n.id for n in ast.walk(known[of]) if isinstance(n, ast.Name)]
         self._originals = {name: answer if name == first else own[name] for name in self.trees}
-        self.is_decorated |= any(own[name] is not origins[name][0] for name in self.trees if name != first)
+        self.is_decorated |= any(own[name] is not origins[name] for name in self.trees if name != first)
         for tree in self.trees.values():
             count_steps(tree)
 
@@ -134,8 +134,9 @@ class Family:
                     thing = self._originals[name]
                     codes = objects.codes_in(compile(ast.Module([tree], []), self.file, "exec"))
                     made[id(thing)] = space[name] = objects.made_again(thing, codes, space, made)
-                space |= {name: again(space[of]) for name, (of, again) in self._made.items()}
-                return self._again(space[next(iter(self.trees))]), space[STEP]
+                for name, (of, origin) in self._made.items():
+                    space[name] = objects.made_of(self.space[name], origin, space[of])
+                return objects.made_of(self.answer, self._origin, space[next(iter(self.trees))]), space[STEP]
         except Exception:  # such as an assignment to an expression
             return None, None
 

@@ -8,14 +8,15 @@ from inspect import signature
 import numpy as np
 
 from ..exercise import call
-from .attempt import RULES, argument_names, arrays_of
+from .attempt import RULES, argument_names, arrays_of, given
 from .compare import close, results_and_problem
 from .describe import Draw, about_crash, about_structure
 from .words import cases_of, listed, subject
 
 
 def findings(trials, attempts):
-    """A Finding for every attempt at the cases of the trials."""
+    """A Finding for every attempt at the cases of the trials, with which a verdict begins."""
+    trials.begin()
     found, attempts = [], _with_rules_of_all_calls(attempts)
     for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
         results = trials.results(case, tried)
@@ -126,11 +127,11 @@ class Finding:
         if not self.wrong:
             return self.other_dtype, ""
         i = self._worst
-        given = argument_names(self.exercise) if self.exercise.drive is call else ()
+        own = argument_names(self.exercise) if self.exercise.drive is call else ()
 
         def named(wrong):
             names = [self.exercise.results[j].name for j in wrong]
-            return listed(f"the returned {name}" if name in given else name for name in names)
+            return listed(f"the returned {name}" if name in own else name for name in names)
 
         compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
         right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
@@ -146,7 +147,7 @@ class Finding:
             wanted = f"{axes if letters else ''}{expected.shape}"
             others = [j for j in self.wrong if j != i]
             also += f" Also wrong: {named(others)}." if others else ""
-            return f"{subject(name, given)} must have the shape {wanted}, got {actual.shape}.{also}", ""
+            return f"{subject(name, own)} must have the shape {wanted}, got {actual.shape}.{also}", ""
         elsewhere = listed(
             self.exercise.results[i].name for i in sorted(wrong_somewhere) if i not in self.wrong and i in compared
         )
@@ -164,6 +165,7 @@ class Finding:
         """Result i next to the right one, for a description."""
         results, arguments = self.exercise.results, self.arguments
         earlier = [before for before in self.before if before.wrong is not None and i not in before.wrong]
+        earlier = [before.results[i] for before in earlier if self._has_other_inputs(before)]
         names = [result.name for result in results]
         return Draw(
             results[i].name,
@@ -175,8 +177,7 @@ class Finding:
             {name: float(v) for name, v in arguments.items() if isinstance(v, int | float) and not isinstance(v, bool)},
             dict(zip(names, self.expected, strict=True)),
             dict(zip(names, self.results, strict=True)),
-            tuple(before.results[i] for before in earlier),
-            tuple(before.results[i] for before in earlier if self._has_other_inputs(before)),
+            tuple(earlier),
             self.exercise.view is not None,
         )
 
@@ -189,7 +190,7 @@ class Finding:
 
     @property
     def arguments(self):
-        return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
+        return given(self.exercise, self.case)
 
     @property
     def _left_out(self):

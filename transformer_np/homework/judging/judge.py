@@ -5,10 +5,9 @@ from textwrap import fill
 
 from .crash import warn_of
 from .edit import ORDER
-from .example import smallest_call
-from .explain import Explanation, explain
+from .explain import Explanation, explain, smallest_call
 from .finding import CHANGED, SHARED, broken_rules
-from .place import INVENTED, Place
+from .place import Place, Pointed
 from .words import WIDTH, cases_of, listed
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
@@ -55,7 +54,7 @@ def judge(trials, found, pointed=None, order=(), is_brief=False):
     order: its parameters in the right order, if it has another one
     is_brief: whether no mistake is looked for, which takes longest
     """
-    exercise = trials.exercise
+    exercise, pointed = trials.exercise, pointed or Pointed()
     if found[0].tried.not_started:
         return not_started(trials, found[0].tried)
     failed = [finding for finding in found if not finding.right]
@@ -67,21 +66,21 @@ def judge(trials, found, pointed=None, order=(), is_brief=False):
     rules = broken_rules([finding for finding in failed if not _is_crash_of(first, finding)])
     if order:  # what else is said would be of the wrong arguments
         text = f"The parameters are in the wrong order: the exercise has ({', '.join(order)})."
-        explanation = Explanation([ORDER], [text], [])
-        is_shown = pointed and pointed.place and pointed.place.kind == ORDER
-        lines = lines_to_show(pointed if is_shown else None, {}, explanation)
+        explanation = Explanation([ORDER], [text])
+        is_shown = pointed.place and pointed.place.kind == ORDER
+        lines = lines_to_show(pointed if is_shown else Pointed(), {}, [])
     elif all(finding.wrong == [] for finding in failed):
-        explanation = Explanation(list(rules), list(rules.values()), [])
-        lines = lines_to_show(pointed, rules, Explanation([], [], []))
+        explanation = Explanation(list(rules), list(rules.values()))
+        lines = lines_to_show(pointed, rules, [])
     else:
         explanation = _unexplained(found) if is_brief else _explained(trials, found, pointed)
-        lines = lines_to_show(pointed, rules, explanation)
+        lines = lines_to_show(pointed, rules, explanation.names)
         explanation = _with_rules(explanation, rules, lines)
     message = [_lead(trials, found, first, core, _labels(failed), explanation), *_told(explanation, rules, lines)]
     core_share = _share([finding for finding in found if not finding.case.extended])
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), " and ".join(explanation.names) or None, _share(found),
-        trials.seed, core, lines.first, lines.repair, core_share, lines.mends,
+        trials.seed, core, lines.first, lines.place.repair if lines.place else "", core_share, lines.mends,
     )  # fmt: skip
 
 
@@ -98,7 +97,7 @@ def _is_crash_of(first, finding):
 def _explained(trials, found, pointed):
     explained = [finding for finding in found if not finding.case.raises]
     try:
-        return explain(trials, explained, pointed.place if pointed else None)
+        return explain(trials, explained, pointed.place)
     except Exception as error:  # what is read raises
         warn_of(error, trials.exercise.name)
         return _unexplained(found)
@@ -108,8 +107,8 @@ def _unexplained(found):
     first = next(finding for finding in found if finding.wrong != [])
     if first.tried.crash:
         described = first.description()
-        return Explanation([*filter(None, [described.name])], [described.text], [])
-    return Explanation([], [smallest_call(found)], [])
+        return Explanation([*filter(None, [described.name])], [described.text])
+    return Explanation([], [smallest_call(found)])
 
 
 def _with_rules(explanation, rules, lines):
@@ -177,48 +176,38 @@ class Lines:
     change: str = ""
     mends: str = ""
 
-    @property
-    def repair(self):
-        return self.place.repair if self.place else ""
 
-
-def lines_to_show(pointed, rules, explanation):
+def lines_to_show(pointed, rules, names):
     """The Lines for a wrong answer.
 
-    pointed: a Pointed or None; rules: {name: text} of those that are broken
+    pointed: a Pointed; rules: {name: text} of those that are broken; names: of the mistakes that are told
     """
-    if pointed is None:
-        return Lines()
-    place, change, mends = pointed.place, pointed.change if CHANGED in rules else None, ""
-    at = next(iter(change.marks)) if change else None
-    if place and place.kind in INVENTED and len(explanation.listed) > 1:
-        place = replace(place, repair="")
-        shown = [_look(place.marks)]
-    elif place:
-        what = "the results" if rules and explanation.names else "it"
+    place, change = pointed.place, pointed.change if CHANGED in rules else None
+    if place:
+        what = "the results" if rules and names else "it"
         mends = f"{what} right{' for the lecture' if place.is_core else ''}"
-        shown = _of_place(place, mends)
-    else:
-        first = pointed.suspects[0].line if pointed.suspects else at
-        suspects = [h for h in pointed.suspects if not change or [*h.marks] != [at]]  # which is shown by itself
-        shown = [_look(h.marks, h.text) for h in suspects]
-    first = place.line if place else first
-    is_told = not change or (place and place.line == at)
-    return Lines(place, tuple(shown), first, "" if is_told else _look(change.marks, change.text), mends)
+        is_told = change and change.line == place.line
+        return Lines(place, _of_place(place, mends), place.line, "" if is_told else _look(change), mends)
+    suspects = [h for h in pointed.suspects if not change or [*h.marks] != [*change.marks]]  # which is shown by itself
+    first = next((h.line for h in (*pointed.suspects, *filter(None, [change]))), None)
+    return Lines(None, tuple(map(_look, suspects)), first, _look(change))
 
 
-def _look(marks, text=""):
-    where, is_one = f"line{'s' * (len(marks) > 1)} {listed(map(str, marks))}", len(marks) == 1
-    text = text or f"Look at {where}{'' if is_one else ', where the first wrong value is made'}"
-    return "\n".join([f"{text}:", *marks.values()])
+def _look(suspect):
+    """The lines of a Hypothesis below its text; "" of None."""
+    if suspect is None:
+        return ""
+    where, is_one = f"line{'s' * (len(suspect.marks) > 1)} {listed(map(str, suspect.marks))}", len(suspect.marks) == 1
+    text = suspect.text or f"Look at {where}{'' if is_one else ', where the first wrong value is made'}"
+    return "\n".join([f"{text}:", *suspect.marks.values()])
 
 
 def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
     lines = [*place.marks]
     if len(lines) == 1:
-        return [f"One change in line {place.line} makes {right}:", *place.marks.values()]
+        return (f"One change in line {place.line} makes {right}:", *place.marks.values())
     if len(lines) == 2:
         (one, first), (other, second) = place.marks.items()
-        return [f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second]
-    return [f"Several changes in lines {listed(map(str, lines))} make {right}:", *place.marks.values()]
+        return (f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second)
+    return (f"Several changes in lines {listed(map(str, lines))} make {right}:", *place.marks.values())

@@ -32,31 +32,18 @@ def unwrapped(thing):
 
 
 def origin_of(thing):
-    """(the function or class that a partial, a method or an object with `__call__` is made of, what makes the same of
-    another one)"""
-    if isinstance(thing, partial):
-        origin, again = origin_of(thing.func)
-        return origin, lambda new: partial(again(new), *thing.args, **thing.keywords)
-    if isinstance(thing, np.vectorize):
-        origin, again = origin_of(thing.pyfunc)
-        options = {"excluded": thing.excluded, "cache": thing.cache, "signature": thing.signature}
-        return origin, lambda new: np.vectorize(again(new), thing.otypes, **options)
-    if isinstance(thing, MethodType):
-        origin, again = origin_of(thing.__self__)
-        return origin, lambda new: getattr(again(new), thing.__name__)
+    """The function or class that a partial, a method or an object with `__call__` is made of."""
+    if isinstance(thing, partial | np.vectorize | MethodType):
+        return origin_of(next(getattr(thing, name) for name in ("func", "pyfunc", "__self__") if hasattr(thing, name)))
     function = None if isinstance(thing, FunctionType | type) else function_of(type(thing))
-    if function is None or not is_students(function.__code__.co_filename):
-        return thing, itself
-    return type(thing), lambda new: _of_class(copy.deepcopy(thing), new)
+    return type(thing) if function and is_students(function.__code__.co_filename) else thing
 
 
-def itself(thing):
-    return thing
-
-
-def _of_class(thing, cls):
-    object.__setattr__(thing, "__class__", cls)  # of a frozen dataclass too
-    return thing
+def made_of(thing, origin, new):
+    """The same partial, method or object, made of another function or class."""
+    if isinstance(thing, MethodType):  # a copy of it has the old function
+        return getattr(made_of(thing.__self__, origin, new), thing.__name__)
+    return copy.deepcopy(thing, {id(origin): new})
 
 
 def function_of(thing):
@@ -129,7 +116,7 @@ def _function(function, codes, space, cell=None):
 
 def outdated_file(answer):
     """The student's file that an answer was loaded from, if the file has other code now; None otherwise."""
-    origin = undecorated(origin_of(answer)[0])
+    origin = undecorated(origin_of(answer))
     codes = [function.__code__ for function in _functions_of(origin)]
     codes = [code for code in codes if "@pytest_ar" not in code.co_names]  # pytest writes its assertions anew
     file = Path(codes[0].co_filename) if codes else None

@@ -110,7 +110,7 @@ def _change(family, line):
     statements = [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     there = [n for n in statements if line and n.lineno <= line <= n.end_lineno]
     node = max(there, key=lambda n: n.lineno, default=None)
-    return node and Hypothesis(None, f"Line {line} changes it", "student", node=node, marks={line: family.marked(node)})
+    return node and Hypothesis(None, f"Line {line} changes it", node=node, marks={line: family.marked(node)})
 
 
 def _place_in(trials, family, found, wanted):
@@ -147,7 +147,7 @@ def _place(family, edit):
     shown, before, rest = family.parts(node, is_attribute)
     others = [other.node for other in edit.also if edit.kind != MOVE]
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
-    one = Hypothesis(edit.kind, about(edit), "student", edit, node, marks)
+    one = Hypothesis(edit.kind, about(edit), node=node, marks=marks)
     if edit.also:
         return Place(one, _repaired(family, edit))
     repair = f"{before.strip() and before.lstrip()}{_written(edit)}{rest}"

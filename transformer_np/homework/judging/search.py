@@ -16,8 +16,7 @@ from .edit import MOVE, ORDER, Tokens, parameters
 from .edits import edits_of
 from .family import MOST_STEPS, OF_A_STEP, family_with
 from .finding import Finding
-from .order import order_of
-from .syntax import name_of
+from .syntax import name_of, order_of
 
 
 class Search:

@@ -25,7 +25,7 @@ def _suspect(sides, places, cause=None):
     marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
     text = f"{cause} first occurs in line {min(marks)}" if cause else ""
-    return Hypothesis(cause, text, "student", node=marked[max(marks)], marks=marks)
+    return Hypothesis(cause, text, node=marked[max(marks)], marks=marks)
 
 
 def suspects_of(sides, names=()):
@@ -45,7 +45,6 @@ def suspects_of(sides, names=()):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
     for places in filter(None, chosen):
-        places = search.maker(places) or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             suspect = _suspect(sides, _new_array(sides, first) or places)
             found.setdefault(tuple(suspect.marks), suspect)
@@ -57,9 +56,9 @@ def to_show(sides, suspects, named):
     condition on an argument that is not used, for it may be right where it should not run, and none of a method that
     the student need not write. If there is none, the only line that reads the argument."""
     suspects = first_not_finite(sides) or suspects
-    unused = {h.program.argument for h in named if h.program}
+    unused = {h.ignored.argument for h in named if h.ignored}
     suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
-    is_listed = any(not h.program for h in named)
+    is_listed = any(not h.ignored for h in named)
     suspects = [suspect for suspect in suspects if not (is_listed and sides.is_given(suspect.node))]
     reads = {n.lineno: n for n in sides.scope if isinstance(n, ast.Name) and n.id in unused}
     return suspects or ([_suspect(sides, [*reads.values()])] if len(reads) == 1 else [])

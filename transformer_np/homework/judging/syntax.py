@@ -1,6 +1,9 @@
-"""Reading a syntax tree: where an edit may be made, and which names it may use."""
+"""Reading a syntax tree: where an edit may be made, which names it may use, and the order of parameters."""
 
 import ast
+from inspect import signature
+
+from ..definitions import tree_of
 
 STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
 
@@ -156,3 +159,18 @@ def is_value(node, parent, field):
         return False
     name = getattr(node, "operand", node)  # no factor makes anything of infinity
     return not (is_name(name, "self") or is_name(name, "np") or getattr(name, "attr", "") in ("shape", "inf"))
+
+
+def order_of(exercise, function):
+    """The parameters of an answer, of which this is the syntax tree, in the order of the exercise; () if they are in
+    it, or others are among them."""
+    own = [arg.arg for arg in function.args.args] if isinstance(function, ast.FunctionDef) else []
+    right = tuple(name for name in signature(exercise.reference).parameters if name in own)
+    return right if len(right) == len(own) and right != tuple(own) else ()
+
+
+def function_in(source, name):
+    """The syntax tree of the only function of this name in the source of a file, or None."""
+    tree = tree_of(source)
+    nodes = [node for node in tree.body if getattr(node, "name", "") == name] if tree else []
+    return nodes[0] if len(nodes) == 1 else None

@@ -81,14 +81,12 @@ class Trials:
     def variant_on(self, mistakes, number):
         """The results of a wrong variant on one case, or None, and its attempt."""
         key = mistakes, number = frozenset(mistakes), number
-        left = self.left
         if key not in self._of_variant:
             try:
                 answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
                 self._of_variant[key] = self.results_of(answer, number, mistakes)
             except SyntaxError as error:  # two rewrites beside each other may make no code
                 self._of_variant[key] = None, Attempt(crash=crash_of(error))
-        self.left = left
         if key not in self._paid:
             self.left -= self._work + self.OF_A_VARIANT * (mistakes not in self._paid)
             self._paid |= {key, mistakes}
@@ -99,7 +97,6 @@ class Trials:
         case = called = self.cases[number]
         for name in mistakes:
             called = self.ignored[name].applied(called) if name in self.ignored else called
-        self.left -= self._work
         tried = attempt(self.exercise, answer, called, is_trial=True)
         return self.results(case, tried), tried
 

@@ -15,10 +15,9 @@ from ..words import subject
 from .crashes import about_crash
 from .draw import Draw, same
 from .numbers import OF_NUMBERS, an_earlier_result
-from .partial import in_a_part, worst_place
 from .shapes import OF_SHAPES, about_structure, is_searchable
 
-__all__ = ["Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
+__all__ = ["Draw", "about_crash", "about_structure", "describe_exactly"]
 _VERBS = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}  # {singular: plural}
 
 
@@ -28,26 +27,12 @@ def describe_exactly(draws):
         return None  # any number is a multiple of any other
     if any(0 in (draw.actual.size, draw.expected.size) or draw.is_coded for draw in draws):
         return None
-    kept = _first_that_holds([an_earlier_result], draws)
-    if kept and any([*an_earlier_result(replace(draw, earlier=draw.elsewhere))] for draw in draws):
+    if kept := _first_that_holds([an_earlier_result], draws):
         return kept
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
         return _first_that_holds(OF_SHAPES, different) if all(map(is_searchable, different)) else None
     return _first_that_holds(OF_NUMBERS, draws)
-
-
-def describe_roughly(draws):
-    """A Hypothesis on what is wrong in all draws of a case; never None."""
-    if not all(draw.actual.size for draw in draws):
-        return Hypothesis("an empty array", f"{draws[0].name} is an empty array.")
-    if all(draw.is_coded for draw in draws):
-        return Hypothesis(None, "")
-    if any(draw.actual.shape != draw.expected.shape for draw in draws):
-        wanted, got = draws[0].expected.ndim, draws[0].actual.ndim
-        many = f"{wanted} ax{'is' if wanted == 1 else 'es'}"
-        return Hypothesis(None, f"The result must have {many}, got {got}." if wanted != got else "")
-    return _first_that_holds([in_a_part], draws) or _in_words(Hypothesis(None, worst_place(draws[0])), draws)
 
 
 def _first_that_holds(finders, draws):

@@ -15,8 +15,7 @@ class Draw:
     name, axes: of the Result; sizes: the letters of the case
     inputs: the array arguments by name; numbers: the single numbers among the arguments
     others: all right results of the call by name; returned: all results of the answer by name
-    earlier: this result in the earlier calls that were right
-    elsewhere: this result in those of the earlier calls that had other arrays
+    earlier: this result in the earlier calls that were right and had other arrays
     of_view: whether the exercise's view has made the arrays from what is returned
     """
 
@@ -30,18 +29,14 @@ class Draw:
     others: dict = field(default_factory=dict)
     returned: dict = field(default_factory=dict)
     earlier: tuple = ()
-    elsewhere: tuple = ()
     of_view: bool = False
 
     @property
     def letters(self):
         """A name for each axis of the right result: "T", or "axis 1" without a letter."""
-        stated = self.axes.split()
-        named = [letter for letter in stated if letter != "..."]
-        lead = self.expected.ndim - len(named)
-        if lead < 0 or (lead > 0 and "..." not in stated):
-            return self.letters_of(self.expected.shape)
-        return [*self.letters_of(self.expected.shape)[:lead], *named]
+        named = [letter for letter in self.axes.split() if letter != "..."]
+        lead, shape = self.expected.ndim - len(named), self.expected.shape
+        return [*self.letters_of(shape[:lead]), *named] if lead >= 0 else self.letters_of(shape)
 
     def letters_of(self, shape):
         """A name for each axis of a shape, found by its size: the sizes of a case all differ."""
@@ -66,9 +61,6 @@ class Draw:
     def wrong(self):
         """Boolean array of the wrong entries; only for a result of the right shape."""
         return wrong_entries(self.actual, self.expected)
-
-
-NAN_ADVICE = " NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from the logarithm or root of a negative number."
 
 
 def floats(draw):

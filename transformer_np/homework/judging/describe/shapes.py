@@ -23,20 +23,14 @@ def axes_of_length_1(draw):
     if sizes != wanted or not close(actual.reshape(right.shape), right):
         return
     more = actual.ndim - right.ndim
-    many = "axis of length 1" if abs(more) == 1 else "axes of length 1"
-    if more > 0:
-        name, text = "extra axis of length 1", f"has {'an' if more == 1 else more} extra {many}."
-        text += " keepdims=True, None and reshape can make such an axis."
-    elif more < 0:
-        name, text = "missing axis of length 1", f"lacks {'an' if more == -1 else -more} {many}."
-        text += "" if draw.is_boolean else " Reductions without keepdims=True lose such an axis, and so does squeeze()."
-    else:
-        name, text = "axis of length 1 in the wrong place", "has an axis of length 1 in the wrong place."
-    yield name, f"{draw.name} {text} The numbers are right."
+    way, has = ("extra", "has an extra") if more > 0 else ("missing", "lacks an")
+    text = f"{draw.name} {has if more else 'has a misplaced'} axis of length 1, but the numbers are right."
+    also = "keepdims=True, None and reshape make such an axis; squeeze() and a reduction without keepdims lose it."
+    yield f"{way if more else 'misplaced'} axis of length 1", f"{text} {also}"
 
 
 def not_reduced(draw):
-    """The sum, mean, maximum or one entry of the actual result is the right result."""
+    """The sum, mean or maximum of the actual result is the right result."""
     actual, letters = draw.actual, draw.letters_of(draw.actual.shape)
     for way, right, reduce in _WAYS if not draw.is_boolean and actual.dtype != bool else ():
         for axes in subsets(actual):
@@ -45,11 +39,6 @@ def not_reduced(draw):
                 over = listed(letters[i] for i in axes)
                 text = f"{draw.name} is not {way} over {over}. Its {right} over {over} is the right result."
                 yield f"not {way} over {over}", text
-    for axis, letter in enumerate(letters):
-        for index, which in ((0, "first"), (-1, "last")):
-            if actual.shape[axis] > 1 and same(actual.take(index, axis), draw.expected):
-                text = f"{draw.name} has an extra axis, {letter}. Return only the {which} entry along it."
-                yield f"all along {letter} instead of the {which}", text
 
 
 def reduced_too_much(draw):
@@ -66,27 +55,7 @@ def reduced_too_much(draw):
             yield f"only the {which} along {letter}", text, right.take(index, axis)
 
 
-def too_long_or_short(draw):
-    """A result that lacks, or has extra, entries at an end of one axis."""
-    pairs = enumerate(zip(draw.actual.shape, draw.expected.shape, strict=False))
-    axes = [i for i, (got, wanted) in pairs if got != wanted]
-    if draw.actual.ndim != draw.expected.ndim or len(axes) != 1:
-        return
-    axis, letter = axes[0], draw.letters[axes[0]]
-    short, long = sorted((draw.actual, draw.expected), key=lambda array: array.shape[axis])
-    n, missing = short.shape[axis], long.shape[axis] - short.shape[axis]
-    fewer, much = short is draw.actual, "one" if missing == 1 else str(missing)
-    for ends, begin in (("last", 0), ("first", missing)):
-        if close(short, long.take(range(begin, begin + n), axis)):
-            which, are = (f"the {ends}", "is") if missing == 1 else (f"the {ends} {missing}", "are")
-            text = f"{draw.name} is too {'short' if fewer else 'long'} along {letter} by {much}: {which} {are} "
-            text += f"{'missing' if fewer else 'extra'}."
-            yield f"{'without' if fewer else 'longer by'} {which} along {letter}", text
-
-
-OF_SHAPES = (
-    another_array, other_order_of_axes, axes_of_length_1, not_reduced, reduced_too_much, too_long_or_short
-)  # fmt: skip
+OF_SHAPES = (another_array, other_order_of_axes, axes_of_length_1, not_reduced, reduced_too_much)
 
 
 # --- outputs of the wrong kind ----------------------------------------------------------------------------------------
