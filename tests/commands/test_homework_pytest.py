@@ -122,7 +122,7 @@ def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("patterns", ["*.py", "test_*.py homework.py"])
+@pytest.mark.parametrize("patterns", ["*.py", pytest.param("test_*.py homework.py", marks=pytest.mark.release)])
 def test_a_pattern_that_matches_the_file_counts_no_exercise_twice(patterns, homework):
     code, out = run(homework, "-o", f"python_files={patterns}", "-q")
     assert (code, "1 of 3 exercises right, 1 wrong" in out) == (1, True)
