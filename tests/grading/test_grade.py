@@ -91,32 +91,6 @@ def test_a_mistake_without_a_text_is_told_in_the_overview_as_to_the_student_who_
     assert "| 1 | softmax | operator | This has the wrong operator. |" in text
 
 
-BLOCKS = """
-from transformer_np.layers.blocks import AddNorm as Library
-from transformer_np.decoding import beam_search as search
-from transformer_np.training import AdamW
-
-class AddNorm(Library):
-    pass
-
-class Adam(AdamW):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, weight_decay=0.0, **kwargs)
-
-def greedy_decode(model, src, max_len=64):
-    return search(model, src, beam_size=1, max_len=max_len)
-"""
-
-
-@pytest.mark.release
-def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
-    names = ["AddNorm", "Adam", "greedy_decode"]
-    grades = grade(hand_in(tmp_path / "in", {"inherits": BLOCKS}), f"exercises = {names}")
-    for name in names:
-        verdict = grades["inherits"].verdicts[name]
-        assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
-
-
 @pytest.mark.parametrize(
     "part", [pytest.param(i, marks=pytest.mark.release if i else pytest.mark.long) for i in range(8)]
 )
