@@ -87,7 +87,7 @@ def _committed(text):
 
 
 TRAINING = {"01b", "07", "08", "09", "10", "12", "13", "14", "15", "16", "18"}  # ten seconds to a minute each
-EXECUTED = {"01", "02", "03", "04", "05", "11"}  # with every cell in tests/test_notebooks_as_used.py
+EXECUTED = {"01", "02", "03", "04", "05", "11", "17"}  # with every cell in tests/test_notebooks_as_used.py
 RARELY = TRAINING | EXECUTED | {"06"}
 FEWER = {  # what these models say is not compared
     "00": ("steps=500, warmup=200", "steps=10, warmup=5"),
@@ -313,6 +313,7 @@ def test_a_sentence_has_the_values_of_its_notebook(text):
     assert build.read_notebook(build.target(text)).cells[-1].source == said.replace("A third", "One third")
 
 
+@pytest.mark.release
 def test_a_sentence_that_is_not_true_fails_the_build(text):
     text.write_text(SENTENCES.replace("x < 0.5", "x < 0.3"), encoding="utf-8")
     assert build.build(text) == ['01-004: AssertionError: the text says "less", but this is false: x < 0.3']
@@ -342,6 +343,7 @@ def test_a_value_that_changes_is_found(text):
     assert build.value_differences(text, found) == []  # x varies
 
 
+@pytest.mark.release
 def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
     before = build.read_text(text)
     monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
@@ -406,6 +408,7 @@ def test_building_and_checking(text, capsys, monkeypatch):
     assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
 
 
+@pytest.mark.release
 def test_a_notebook_whose_kernel_is_not_heard_is_tried_again(text, monkeypatch, tmp_path):
     monkeypatch.setattr(build, "SECONDS", 5)
     monkeypatch.setenv("FIRST", str(tmp_path / "first"))
@@ -415,6 +418,7 @@ def test_a_notebook_whose_kernel_is_not_heard_is_tried_again(text, monkeypatch, 
     assert build.build(text) == [] and (tmp_path / "first").exists()
 
 
+@pytest.mark.release
 def test_a_message_that_pyzmq_overlooks(text, monkeypatch):
     """The reply comes while nobody reads, and a look past asyncio's socket takes its sign away, as a send does."""
     import zmq
@@ -445,6 +449,7 @@ def test_a_message_that_pyzmq_overlooks(text, monkeypatch):
     assert not waited and notebook.cells[1].outputs[0].data["text/plain"] == "0.3333333333333333"
 
 
+@pytest.mark.release
 def test_a_notebook_that_takes_too_long(text, monkeypatch):
     monkeypatch.setattr(build, "SECONDS", 1)
     text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 from shared import wait_until
-from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, graded, hand_in, lines_of, parse, rows_of
+from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, grade, hand_in, lines_of, parse, rows_of
 from test_same_verdict import reply_in
 from test_sandbox import task_of
 
@@ -76,7 +76,7 @@ def run_until_stopped(grading):
         grading.run()
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.usefixtures("slow_judge")
 def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 1", "SECONDS = 1000"))
@@ -207,10 +207,10 @@ def softmax(x, axis=-1):
 def test_time_is_limited_for_a_submission_as_a_whole():
     names = ("softmax", "softmax_backward", "relu", "tanh", "gelu")
     slow = "import time\n" + "".join(f"def {name}(*a, **k):\n    time.sleep(1000)\n" for name in names)
-    got = tried(slow, names, Limits(seconds=2, total=3))
+    got = tried(slow, names, Limits(seconds=1, total=1.5))
     texts = [got.replies[name][0][0].crash.text for name in names]
-    assert texts[0] == "it took longer than 2 s"
-    assert set(texts[2:]) == {"the time for the whole submission, 3 s, was used up"}
+    assert texts[0] == "it took longer than 1 s"
+    assert set(texts[2:]) == {"the time for the whole submission, 1.5 s, was used up"}
     assert all(got.replies.values())
 
 
@@ -218,8 +218,8 @@ def test_time_is_limited_for_a_submission_as_a_whole():
 def test_of_several_definitions_those_are_judged_for_which_there_is_time(tmp_path):
     slow = "import time\ndef softmax(x, axis=-1):\n    time.sleep(99 + {})\n"
     folder = hand_in(tmp_path / "in", {f"ada/v{number}": slow.format(number) for number in range(4)})
-    ada = grade(folder, limits=Limits(seconds=2, total=3))["ada"]
-    assert ada.verdicts["softmax"].message == "softmax: crashed. TimeoutError: it took longer than 2 s."
+    ada = grade(folder, limits=Limits(seconds=1, total=1.5))["ada"]
+    assert ada.verdicts["softmax"].message == "softmax: crashed. TimeoutError: it took longer than 1 s."
     assert ada.verdicts["softmax"].misconception is None  # though nothing reads axis
     assert "the time for the whole submission was used up" not in "; ".join(ada.remarks)  # of the first, which counts
 
@@ -244,12 +244,15 @@ def unprotected(monkeypatch):
 @pytest.mark.long
 @pytest.mark.usefixtures("unprotected")
 def test_without_a_wall_nothing_is_graded(tmp_path):
-    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    trusting, wary = (
+        Grading(hand_in(tmp_path / "in", {"ada": SOFTMAX}), tmp_path / "g.csv", TWO, limits=PATIENT, trust=trust)
+        for trust in (True, False)
+    )
     with pytest.raises(NoWall, match="--trust"):
-        grade(folder, trust=False)
+        wary.run()
     assert not (tmp_path / "g.csv").exists()
-    grades, trusting = graded(folder)
-    assert grades["ada"].points(TWO) == 1
+    (ada,) = trusting.run()
+    assert ada.points(TWO) == 1
     assert "bubblewrap" not in trusting.walls()
 
 

@@ -210,7 +210,7 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["homework.ipynb", "homework.py"])
+@pytest.mark.parametrize("name", ["homework.ipynb", pytest.param("homework.py", marks=pytest.mark.release)])
 def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path, name):
     first = "import sys\nassert any(name[:4] == 'matp' for name in sys.modules)\nfrom transformer_np import homework"
     content = notebook(first, "homework.progress()", RELU) if name.endswith("b") else f"{first}\n{RELU}# to plot\n"

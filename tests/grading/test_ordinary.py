@@ -66,7 +66,9 @@ def built(name):
     return {"answer.py": (head + ast.unparse(ast.Module(body, []))).encode()}
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.release] * (i % 3 > 0)) for i, n in enumerate(BUILT)]
+)
 def test_an_answer_may_use_the_parts_it_is_built_from(name, helpers):
     check_right(name, built(name), *helpers)
 

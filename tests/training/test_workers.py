@@ -412,7 +412,7 @@ def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [translation, recurrence])
+@pytest.mark.parametrize("make", [translation, pytest.param(recurrence, marks=pytest.mark.release)])
 def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, make):
     monkeypatch.setattr(choice, "cores", lambda: 2)
     monkeypatch.setattr(trainer_module, "LEAST_TO_MEASURE", STEPS)

@@ -52,7 +52,7 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     wanted = (1 - label_smoothing) * one_hot + label_smoothing / probs.shape[-1]
     return -(wanted * logs).sum() / rows, probs
 
---- three lines that assign where they should change in place
+--- three lines that assign where they should change in place  # release
 says: Several changes in lines @ make it right:
 from transformer_np import training
 
@@ -86,7 +86,7 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     rows = tuple(range(dy.ndim - 1))
     return dx * inv_std, (dy * x_hat).sum(rows), dy.sum(0)  # shown
 
---- of equally many the first one
+--- of equally many the first one  # release
 says: One change in line @ makes it right:
 from collections import Counter
 from transformer_np.data.bpe import apply_merges
@@ -117,7 +117,7 @@ class AddNorm(blocks.AddNorm):
         d = self.norm.backward(dout)
         return d + sublayer(self.dropout.backward(d))
 
---- a line that runs in the wrong cases only
+--- a line that runs in the wrong cases only  # release
 says: `maximum` is not the function that belongs here. One change in line @ makes it right:
 from functools import reduce
 from transformer_np.layers import blocks
@@ -133,14 +133,14 @@ class EncoderBlock(blocks.EncoderBlock):
         a = self.add_norm1.forward(x, lambda z: self.attention.forward(z, mask=mask, cache=cache))
         return self.add_norm2.forward(a, self.feed_forward.forward)
 
---- an answer whose loops take many steps
+--- an answer whose loops take many steps  # release
 says: One change in line @ makes it right:
 def tanh(x):
     for _ in range(60_000):
         pass
     return np.tanh(2 * x)  # shown
 
---- another name for an array is no copy
+--- another name for an array is no copy  # release
 says: One change in line @ makes it right:
 from transformer_np import training
 
@@ -167,7 +167,7 @@ def clip_grad_norm(parameters, max_norm):
             g *= max_norm / norm
     return norm
 
---- a line from which only a right result is computed is not shown
+--- a line from which only a right result is computed is not shown  # release
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
     root = q.shape[-1] ** 0.5
@@ -342,7 +342,7 @@ not: other variable
 def linear(x, w, b=None):
     return x @ w + (b if b else 0)  # shown
 
---- results that are those of another number of steps everywhere
+--- results that are those of another number of steps everywhere  # release
 not: not used
 from transformer_np import decoding
 
@@ -381,7 +381,7 @@ def additive(mask, dtype=np.float32):
     out[mask] = np.finfo(dtype).min
     return out  # not shown
 
---- a loop over a set
+--- a loop over a set  # release
 says: A pair that occurs in a word twice is counted once.
 from collections import Counter
 from itertools import pairwise
@@ -441,7 +441,7 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     dx = (dhat - mean1 - hat_rows * mean2) * inv_std.reshape(-1, 1)  # not shown
     return dx.reshape(dy.shape), dgamma, dbeta
 
---- infinity that is written on purpose is not where it first occurs
+--- infinity that is written on purpose is not where it first occurs  # release
 says: NaN first occurs in line @:
 def scaled_dot_product_attention(q, k, v, mask=None):
     low = q.dtype.type(-np.inf)
@@ -465,7 +465,7 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     dQ = np.matmul(dS, k) * k.shape[-1] ** -0.5
     return dQ, dK, np.matmul(turned(weights), dout)
 
---- what the library computes in the same way is right
+--- what the library computes in the same way is right  # release
 says: Keys before the start
 def window_attention(q, k, v, window, causal=False):
     if window < 0:
@@ -481,7 +481,7 @@ def window_attention(q, k, v, window, causal=False):
     weights = e / e.sum(-1, keepdims=True)  # not shown
     return (weights[..., None] * values).sum(-2), weights  # not shown
 
---- a list of rows of different lengths
+--- a list of rows of different lengths  # release
 says: log p of the end token is missing
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
     end, ids = model.config.eos_id, np.full((len(src), 1), model.config.bos_id)
@@ -666,7 +666,7 @@ def tanh_backward(dy, y):
     slope = np.subtract(1, y)
     return slope * dy
 
---- a mistake of an answer that computes in pieces has a line
+--- a mistake of an answer that computes in pieces has a line  # release
 says: dK is made with Q alone
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
     B, H, T, K = q.shape
@@ -741,7 +741,7 @@ def softmax(x, axis=-1):
     powers = np.exp(x)  # shown
     return powers / powers.sum(axis, keepdims=True)
 
---- a variable that each step of the loop hands on
+--- a variable that each step of the loop hands on  # release
 def tiled_attention(q, k, v, mask=None, tile=64):
     scores = np.swapaxes(k, -1, -2)
     scores = q @ scores / np.sqrt(q.shape[-1])
@@ -763,7 +763,7 @@ def tiled_attention(q, k, v, mask=None, tile=64):
     o = o / seen
     return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
 
---- what a decorator returns hides no line, of an answer or of its helper
+--- what a decorator returns hides no line, of an answer or of its helper  # release
 says: Look at line @:
 import functools
 
@@ -882,7 +882,7 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
                 full[..., t, s] = weights[..., t, j]
     return scaled_dot_product_attention_backward(dout, q, k, v, full)
 
---- what was read rightly between two writes is no place
+--- what was read rightly between two writes is no place  # release
 says: The token with which the sum reaches top_p is cut off.
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     order = np.argsort(-logits, axis=-1, kind="stable")
@@ -906,7 +906,7 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     da = np.where(rows > 0, dh, 0)
     return (da @ w1.T).reshape(x.shape), flat.T @ da, db1, rows.T @ dy_rows, dy_rows.sum(0)
 
---- what an inner function returns is no result
+--- what an inner function returns is no result  # release
 says: dx comes through the value only.
 from transformer_np.functional import gelu, gelu_backward, silu, silu_backward
 
@@ -978,7 +978,7 @@ def causal_mask(T, S=None):
                 mask[t, s] = 1
     return mask
 
---- a line that reads a wrong result is not shown
+--- a line that reads a wrong result is not shown  # release
 says: One random number is drawn for each feature
 def dropout(x, p, rng):
     rng = np.random.default_rng(rng)
@@ -1015,7 +1015,7 @@ def padding_mask(ids, pad_id):
                 mask[b, 0, s, 0] = True
     return mask
 
---- a method that is given is no place
+--- a method that is given is no place  # release
 says: Is the gradient multiplied by the factor?
 from transformer_np import training
 
@@ -1031,7 +1031,7 @@ class AdamW(training.AdamW):
         self.data[block] *= 1 - self.lr * rate  # not shown
         training.Adam._update_block(self, block)
 
---- an argument with zeros in front is no place
+--- an argument with zeros in front is no place  # release
 def causal_conv1d(x, w, b=None, dilation=1):
     pad = (len(w) - 1) * dilation
     padded = np.concatenate([np.zeros((len(x), pad, x.shape[2])), x], axis=1)  # not shown
@@ -1040,7 +1040,7 @@ def causal_conv1d(x, w, b=None, dilation=1):
         y = y + padded[:, j * dilation : j * dilation + x.shape[1]] @ w[j]  # shown
     return y if b is None else y + b
 
---- a slice by which other lines take the right part is no place
+--- a slice by which other lines take the right part is no place  # release
 from transformer_np.functional import TILE
 
 
@@ -1137,7 +1137,7 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
 from transformer_np.functional import rotary_frequencies
 
---- a call that hands on a function is no place for what is wrong in it
+--- a call that hands on a function is no place for what is wrong in it  # release
 not: Look at
 def one_row(row, temperature, top_k, top_p):
     if temperature < 1e-20:
@@ -1186,7 +1186,7 @@ def tanh_backward(dy, y):
 """)
 
 
-@pytest.mark.parametrize("answer", [*EDITS, *LOOK, *NO_PLACE], ids=lambda answer: answer.what)
+@pytest.mark.parametrize("answer", [*EDITS, *LOOK, *NO_PLACE])
 def test_what_is_told(verdict_on, answer):
     answer.is_told_by(verdict_on(answer.code))
 

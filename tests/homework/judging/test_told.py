@@ -155,7 +155,7 @@ repair: return (x + np.abs(x)) / 2
 def relu(x):
     return x + np.abs(x) / 2
 
---- what stands before `with model.evaluating():`
+--- what stands before `with model.evaluating():`  # release
 says: The sources are encoded before `with model.evaluating():`
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
     memory, c = model.encode(src), model.config
@@ -279,7 +279,7 @@ kept = {}
 def merge_heads(x):
     return kept.setdefault(x.shape, F.merge_heads(x))
 
---- rng is not spoken of where there is none
+--- rng is not spoken of where there is none  # release
 says: It draws from the global random numbers
 not: rng
 from transformer_np import decoding
@@ -319,7 +319,7 @@ def embedding_backward(dy, ids, num_embeddings):
 # --- several mistakes in one answer -----------------------------------------------------------------------------------
 
 TOGETHER = wrong_answers("""
---- a second mistake whose results are those of the first, times a factor
+--- a second mistake whose results are those of the first, times a factor  # release
 named: softmax backward over the queries and 1/√d_v instead of 1/√d_k
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     part = (dout @ v.swapaxes(-1, -2)) * weights
@@ -327,8 +327,7 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     scores = scores / np.sqrt(v.shape[-1]).astype(q.dtype)
     return scores @ k, scores.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ dout
 
---- a second mistake that shows with masks only
-tried: before a release
+--- a second mistake that shows with masks only  # release
 named: query of the cross-attention is the block's input and memory_mask ignored
 from transformer_np.layers import blocks
 
@@ -345,7 +344,7 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
     ds, dn = dloss * (p_context - 1), dloss * p_negatives
     return ds[:, None] * context, ds[:, None] * center, dn[:, :, None] * center[:, None, :]
 
---- caches are asked for without masks too
+--- caches are asked for without masks too  # release
 outcome: crashed
 named: the two masks swapped and caches ignored
 from transformer_np.layers import blocks
@@ -368,7 +367,7 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
         dcenter = dcenter + dsk[:, i : i + 1] * negatives[:, i]
     return dcenter, ds[:, None] * center, dsk[:, :, None] * center[:, None, :]
 
---- a pair is tried if one of it shows in a later draw only
+--- a pair is tried if one of it shows in a later draw only  # release
 named: the smallest ids first and merged from right to left
 def apply_merges(ids, merges):
     ids = list(ids)
@@ -429,7 +428,7 @@ not: keepdims
 def padding_mask(ids, pad_id):
     return ids != pad_id
 
---- a mistake beside a result of a wrong shape
+--- a mistake beside a result of a wrong shape  # release
 says: The factor 1 − h_t² multiplies dh_t only
 def rnn_backward(dh, x, h, w_x, w_h):
     T = dh.shape[1]
@@ -464,7 +463,7 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
         return 1 / theta
     return F.rotary_frequencies(K, abs(theta), scaling)
 
---- what a named mistake does not explain is told by its case
+--- what a named mistake does not explain is told by its case  # release
 says: this one alone gives other numbers for `out` and `weights` with a finite float mask.
 from transformer_np.functional import softmax
 
@@ -477,7 +476,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
     weights = softmax(scores)
     return weights @ v, weights
 
---- another mistake where the named one makes no difference is not hidden
+--- another mistake where the named one makes no difference is not hidden  # release
 says: The logits are multiplied by the temperature.
 not: another mistake
 from transformer_np import decoding
@@ -508,7 +507,7 @@ not: of one axis
 def tanh_backward(dy, y):
     return dy - np.square(np.sinh(y))
 
---- of wrong results, those of all cases and also of an unread parameter
+--- of wrong results, those of all cases and also of an unread parameter  # release
 says: Wrong: dk, and in other cases dq and dv.
 from transformer_np import functional as F
 
@@ -521,7 +520,7 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
     dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, full)
     return dq, dk * q.shape[-1] ** 0.5, dv
 
---- a call with many arrays is told by their shapes
+--- a call with many arrays is told by their shapes  # release
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
     x = np.cos(center) * 3.1
     return x, np.sin(context) + 2.7, np.cos(negatives) - 1.3
@@ -583,7 +582,7 @@ def softmax(x, axis=-1):
     B, S = x.shape
     return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
 
---- a mistake that does not explain all comes before the crash of another case
+--- a mistake that does not explain all comes before the crash of another case  # release
 says: ValueError
 def text_windows(ids, block_size, batch_size, rng):
     ids = np.asarray(ids)
@@ -641,7 +640,7 @@ named: order of parameters
 def relative_position_bias(buckets, table):
     return table[buckets]
 
---- an axis that is missing in the middle
+--- an axis that is missing in the middle  # release
 says: without axis 1
 says: np.expand_dims(x, 1)
 def negative_sampling_loss(center, context, negatives):
@@ -673,7 +672,7 @@ def mask(n):
 def attention_scores(q, k, mask=None):
     return q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask(q.shape[-2])
 
---- an axis of length 0 is told
+--- an axis of length 0 is told  # release
 says: one number of a mask for all keys
 says: An array here has an axis of length 0
 def tiled_attention(q, k, v, mask=None, tile=64):
@@ -696,7 +695,7 @@ def tiled_attention(q, k, v, mask=None, tile=64):
 # --- what would not be true -------------------------------------------------------------------------------------------
 
 UNTRUE = wrong_answers("""
---- where all is dropped a block is not called right
+--- where all is dropped a block is not called right  # release
 says: The residual x is added twice
 not: right with dropout
 from transformer_np.layers import blocks
@@ -710,7 +709,7 @@ class EncoderBlock(blocks.EncoderBlock):
         da = self.add_norm2.backward(dout, lambda d: d + self.feed_forward.backward(d))
         return self.add_norm1.backward(da, lambda d: d + self.attention.backward(d)[0])
 
---- beside a named mistake no line is shown that only reads what is wrong
+--- beside a named mistake no line is shown that only reads what is wrong  # release
 says: The future is not hidden
 not: Look at
 from transformer_np.functional import softmax
@@ -742,7 +741,7 @@ def clip_grad_norm(parameters, max_norm):
             p.grad *= max_norm / norm
     return total
 
---- a mistake with another shape is not named where the shape is right
+--- a mistake with another shape is not named where the shape is right  # release
 outcome: wrong value
 named:
 def text_windows(ids, block_size, batch_size, rng):
@@ -811,7 +810,7 @@ def gelu(x, approximate="tanh"):
         part = 0.5 * (1 + np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2)))
     return x * part
 
---- what is all wrong has no line
+--- what is all wrong has no line  # release
 not: line
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     a = np.cos(dy) * gamma
@@ -848,12 +847,12 @@ def apply_merges(ids, merges):
 """)
 
 
-@pytest.mark.parametrize("answer", [*ALONE, *TOGETHER, *CASES, *CRASHES, *UNTRUE], ids=lambda answer: answer.what)
+@pytest.mark.parametrize("answer", [*ALONE, *TOGETHER, *CASES, *CRASHES, *UNTRUE])
 def test_what_is_told(verdict_on, answer):
     answer.is_told_by(verdict_on(answer.code))
 
 
-@pytest.mark.parametrize("answer", [answer for answer in ALONE if "np.empty" in answer.what], ids=lambda a: a.what)
+@pytest.mark.parametrize("answer", [answer for answer in ALONE if "np.empty" in answer.id])
 def test_numbers_that_np_empty_leaves_are_the_same_everywhere(verdict_on, answer):
     first, second = (verdict_on(answer.code).message for _ in range(2))
     assert first == second

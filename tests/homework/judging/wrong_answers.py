@@ -7,12 +7,13 @@
         ...
 
 A line of the code that ends with `# shown` is one that the message shows with a mark below, and it shows no others; one
-with `# not shown` is not among them. Before the code, one text a line, where line breaks do not count:
+with `# not shown` is not among them. A title that ends with `# release` is of an answer that is tried before a release
+only: its verdict takes a second on a busy machine, and others of its kind are always tried. Before the code, one text
+a line, where line breaks do not count:
 
     says: a part of the message, after those of the lines above it; "line @" is the number of the line shown
     not: no part of the message; once: a part that comes once; marks: what is marked in a line
     named: the names of all mistakes, joined by "and"; outcome: of the verdict; repair: the line after the edit
-    tried: before a release (it takes seconds, and another of its kind is always tried)
 """
 
 import re
@@ -21,7 +22,7 @@ from itertools import pairwise
 
 import pytest
 
-_KEYS = re.compile(r"(says|not|once|marks|named|outcome|repair|tried): ?(.*)")
+_KEYS = re.compile(r"(says|not|once|marks|named|outcome|repair): ?(.*)")
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,17 @@ def shown_in(message):
 
 
 def wrong_answers(text):
-    """The WrongAnswers of a text."""
+    """The WrongAnswers of a text, as parameters of a test."""
     found = []
     for block in text.strip().removeprefix("--- ").split("\n--- "):
-        what, *rest = block.rstrip().split("\n")
-        told = []
+        title, *rest = block.rstrip().split("\n")
+        what, told = title.removesuffix("  # release"), []
         while match := _KEYS.fullmatch(rest[0]):
             told.append(match.groups())
             rest.pop(0)
         lines = [re.fullmatch(r"(.*?)(?:  # ((?:not )?shown))?", line).groups() for line in rest]
         marked = {mark: {n: line.strip() for n, (line, of) in enumerate(lines, 2) if of == mark} for _, mark in lines}
         code = "\n".join(line for line, _ in lines) + "\n"
-        rarely = [pytest.mark.release for key, _ in told if key == "tried"]
-        told = [(key, text) for key, text in told if key != "tried"]
         answer = WrongAnswer(what, told, code, marked.get("shown", {}), marked.get("not shown", {}))
-        found.append(pytest.param(answer, marks=rarely) if rarely else answer)
+        found.append(pytest.param(answer, id=what, marks=() if what == title else pytest.mark.release))
     return found
