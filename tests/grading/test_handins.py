@@ -575,10 +575,12 @@ def test_without_ipython_a_notebook_is_refused_with_the_command(tmp_path, monkey
         grade(folder, COURSE)
 
 
-def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path):
+@pytest.mark.parametrize("check", ["", "check('relu', mine)"])
+def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path, check):
     content = json.loads(course_notebooks()["06_backpropagation.ipynb"])
     answer = "def relu(x): return np.maximum(x, (lambda least: least[0])(least))"
-    mine = "least = np.ones(2)", "least[:] = 0", "while True: pass", answer
+    answer = answer.replace("relu", "mine") if check else answer
+    mine = "least = np.ones(2)", "least[:] = 0", "while True: pass", answer, check
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
     submission = load(tmp_path / "06.ipynb", time_limit=60)

@@ -240,7 +240,8 @@ class _Notebook(_File):
                 self._take_texts(text, number, f"in a {kind.capitalize()} cell")
         self._checked = {name: exercise for tree in filter(None, trees) for name, exercise in _checked(tree)}
         known = course_of(trees)
-        needed = needed_by_answers([node for tree in trees if tree and known for node in tree.body], known)
+        nodes = [node for tree in trees if tree and known for node in tree.body]
+        needed = needed_by_answers(nodes, known, self._checked)
         for (number, code), tree in zip(cells, trees, strict=True):
             if tree is None:
                 self._take_unread(code, number)

@@ -55,10 +55,10 @@ def cell_tree(code):
     return tree
 
 
-def needed_by_answers(nodes, known):
-    """The names that the answers among some statements need, themselves included."""
+def needed_by_answers(nodes, known, checked=()):
+    """The names that the answers among some statements need, themselves included. checked: names of other answers"""
     nodes = by_name(nodes, touched)
-    own = [name for name in nodes.keys() & all_exercises().keys()
+    own = [name for name in nodes.keys() & {*all_exercises(), *checked}
            if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
     return reached(nodes, own, lambda node: read_by(ast.unparse(node)) - touched(node))
 
