@@ -105,6 +105,19 @@ def test_a_name_that_cannot_be_used(tmp_path, name):
 
 WRONG = {
     "its answer is not right: wrong value": ("return x / largest", "return 2 * x / largest"),
+    "the function breaks a rule (scaled.py, line 41)\nIt changes x": (
+        "    return x / largest", "    x /= largest\n    return x / 1"
+    ),
+    "its answer is not right: crashed. TypeError: plain() got an unexpected keyword argument 'axis'. The plain case is "
+    "right; it fails with axis=0 (scaled.py": ("def plain(x, axis=-1):", "def plain(x):\n    axis = -1"),
+    "'np.abs(x)' is not in the answer": ("    largest = np.max(np.abs(x)", "    largest = np.max(np.abs(2 * x)"),
+    "plain, 'without the absolute value': invalid syntax": ("np.abs(x) -> x", "np.abs(x) -> x x"),
+    "its reference does not raise ValueError with axis=0, but AxisError": (
+        '{"axis": 0}, sizes)', '{"axis": 9}, sizes, raises="ValueError")'
+    ),
+    "its reference does not raise ValueError with axis=0 (": (
+        '{"axis": 0}, sizes)', '{"axis": 0}, sizes, raises="ValueError")'
+    ),
     "'np.mean(x)' is not in the answer": ("np.abs(x) -> x", "np.mean(x) -> x"),
     "is in the answer 3 times": ("np.abs(x) -> x", "x -> y"),
     "it has no hints: write three": ('''hints=(
@@ -161,7 +174,7 @@ def test_what_is_wrong_is_said(own, told):
         text = text.replace(old, new, 1)
     file.write_text(text, encoding="utf-8")
     said = found(own)
-    assert any(told in problem for problem in said), said
+    assert any(told in problem for problem in said) and len({*said}) == len(said), said
 
 
 def test_an_empty_folder(tmp_path):

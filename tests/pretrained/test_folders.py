@@ -389,6 +389,7 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys, drawn):
     labels = {"id2label": {0: "no", 1: "yes"}}
     write(tmp_path / "classes", bert(num_classes=2), wordpiece(UNKNOWN_FIRST), settings=labels)
     write(tmp_path / "vectors", bert(), wordpiece())
+    write(tmp_path / "no_mask", Bert(BertConfig(len(USUAL), 24, 12, 3, 2, 10)), wordpiece())
     write(tmp_path / "answers", T5(T5Config(len(USUAL), 12, 3, 4, 1, 1, 10, eos_id=3, bos_id=0, pad_id=0)), wordpiece())
     out = tmp_path / "a.svg"
     for name, words in (
@@ -410,6 +411,7 @@ def test_which_parts_wrote_a_word_a_class_or_an_answer(tmp_path, capsys, drawn):
         ("classes", ["a dog", "--target", "no", "--other", "no"], "--other 'no' is the --target itself: choose a diff"),
         ("classes", ["a dog", "--after", "a"], "--after is the beginning of an answer: only a translator or a T5"),
         ("answers", ["a dog", "--target", "cats"], "'cats' must be one token of the model, but it is cat '##s'"),
+        ("no_mask", ["a [MASK]"], "no_mask has a tokenizer without [MASK], the word to be predicted"),
         ("vectors", ["a dog"], "holds a BERT that has no logits of words or of classes of a text"),
     ):
         assert message in fails(capsys, "plot", "contributions", *words, "--pretrained", tmp_path / name, "-o", out)
@@ -430,6 +432,14 @@ def test_which_parts_wrote_a_masked_word_of_a_run(here, capsys, drawn):
     assert call(capsys, "plot", "attribution", "a [MASK] barks", "--model", "run", "-o", "b.svg") == (0, "b.svg\n", "")
     message = fails(capsys, "plot", "attribution", "a dog barks", "--model", "run", "-o", "c.svg")
     assert "must have one [MASK], whose logits are split: it has 0" in message
+    done(capsys, *"train mlm --text text.txt --tokens char --steps 1 --d-model 8 --heads 2 -q --out letters".split())
+    done(capsys, *"merge --pretrained --model letters --out folder".split())
+    for of in (("--model", "letters"), ("--pretrained", "folder")):
+        done(capsys, "plot", "contributions", "a d[MASK]g", *of, "--target", "o", "-o", "d.svg")
+    run, merged = (arguments[0].total for _, arguments, _ in drawn[-2:])
+    assert merged == pytest.approx(run, abs=1e-5)
+    assert PretrainedTokenizer("folder").decode(PretrainedTokenizer("folder").encode("a [MASK]")) == "a "
+    assert json.loads((here / "folder" / "tokenizer_config.json").read_text())["mask_token"] == "[MASK]"
 
 
 @pytest.mark.parametrize("layers", [10, 10**6, 10**18])

@@ -141,12 +141,13 @@ def _tell(grading, grades):
 
 def _check_own(course, seconds):
     """Raise ExercisesError for a teacher's exercise that nobody can be graded with, and name those in doubt."""
-    from ..grading.verify import DOUBTS, HINDRANCES, problems
+    from ..grading.verify import DOUBTS, HINDRANCES, problems, told
     from ..homework.own import ExercisesError
     from ..homework.path import own_exercises
 
-    for name in own_exercises().keys() & course.points.keys():
-        for problem in problems(own_exercises()[name], seconds, True, HINDRANCES):
-            raise ExercisesError(f"{name}: {problem}")
-        for problem in problems(own_exercises()[name], seconds, True, DOUBTS):
-            say(f"{name}: {problem}. Correct it before you give out the grades.")
+    exercises = [exercise for name, exercise in own_exercises().items() if name in course.points]
+    for exercise in exercises:
+        for problem in problems(exercise, seconds, True, HINDRANCES):
+            raise ExercisesError(f"{exercise.name}: {problem}")
+        for problem in problems(exercise, seconds, True, DOUBTS):
+            say(f"{told(exercise, problem)}\nCorrect it before you give out the grades.")

@@ -91,7 +91,7 @@ def run_new(args):
 
 
 def run_verify(args):
-    from ..grading.verify import problems
+    from ..grading.verify import problems, told
     from ..homework import find
     from ..homework.limit import TimeLimit
     from ..homework.own import ExercisesError
@@ -104,9 +104,7 @@ def run_verify(args):
             for exercise in exercises:
                 found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
-                    said, *lines = problem.split("\n")
-                    said += "" if said.endswith((".", "?")) else "."
-                    print("\n".join([f"{exercise.name}: {said}", *lines]), flush=True)
+                    print(told(exercise, problem), flush=True)
                 wrong += len(found)
     except ExercisesError as error:
         print(error)

@@ -32,6 +32,12 @@ def problems(exercise, seconds=10.0, ends_process=False, steps=None):
     return next((found for step in steps or STEPS if (found := _found(step, exercise, limit))), [])
 
 
+def told(exercise, problem):
+    """A problem as its teacher reads it."""
+    said, *lines = problem.split("\n")
+    return "\n".join([f"{exercise.name}: {said}{'' if said.endswith(('.', '?')) else '.'}", *lines])
+
+
 def _found(step, exercise, limit):
     judged = step in (_about_answer, _about_mistakes)  # as a student's would be, which no line of a teacher's is
     with nullcontext() if judged else lines_shown():
@@ -128,9 +134,12 @@ def _about_running(exercise, limit):
 def _about_reference(exercise, limit):
     for case, where, tried in _tried(exercise, limit):
         if case.raises:
-            if not tried.crash or tried.crash.kind != case.raises:
-                yield f"its reference does not raise {case.raises}{where}{_where(exercise.reference)}"
-            continue
+            raised = tried.crash and tried.crash.kind
+            if raised == case.raises:
+                continue
+            instead = f", but {raised}" if raised else ""
+            yield f"its reference does not raise {case.raises}{where}{instead}{_where(exercise.reference)}"
+            return
         if tried.changed:
             yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
             return
@@ -223,8 +232,9 @@ def _about_answer(exercise, limit):
     for seed in SEEDS:
         verdict = verdict_on(exercise, answer, seed, limit)
         if not verdict.passed:
-            said = verdict.message.splitlines()[0].partition(": ")[2].rstrip(".")
-            yield f"its answer is not right: {said}{_where(exercise.answer)}"
+            said, below = re.fullmatch(r"[^:]*: (.*?)\.\n(.*)", f"{verdict.message}\n", re.DOTALL).groups()
+            below = "" if verdict.misconception in exercise.mistakes else below  # they rewrite this very answer
+            yield f"its answer is not right: {' '.join(said.split())}{_where(exercise.answer)}\n{below}".rstrip()
             return
     try:
         Task(Trials(exercise, SEEDS[0]))
@@ -232,10 +242,11 @@ def _about_answer(exercise, limit):
         yield f"`grade` cannot send it to a submission. {error}"
 
 
+def _about_rewrites(exercise, _):
+    yield from exercise.mistakes.problems()
+
+
 def _about_mistakes(exercise, limit):
-    if rewrites := exercise.mistakes.problems():
-        yield from rewrites
-        return
     names = list(exercise.mistakes)
     trials = Trials(exercise, SEEDS[0])
     found = {}
@@ -302,8 +313,8 @@ def _alike(first, second):
 
 
 HINDRANCES = _about_cases, _about_running  # with a problem in these, nobody can be graded
-DOUBTS = (_about_answer,)  # with one in this, right answers are wrong
+DOUBTS = _about_answer, _about_rewrites  # with one in these, right answers are wrong, or no wrong one is explained
 STEPS = (
     _about_fields, _about_cases, _about_inputs, _about_running, _about_reference, _about_draws, _about_stub,
-    _about_answer, _about_mistakes,
+    _about_rewrites, _about_answer, _about_mistakes,
 )  # fmt: skip

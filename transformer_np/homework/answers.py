@@ -12,9 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.util import decode_source
+from itertools import pairwise
 from pathlib import PurePosixPath
 
-from .course_cells import cell_tree, course_of, fingerprint, needed_by_answers, only_needed
+from . import course_cells
+from .course_cells import cell_tree, course_of, fingerprint, only_needed
 from .definitions import DEFINES, KEPT, NO_PYTHON, bindings, dead_from, first_line, inner, is_stub, parsed, unread
 from .handin import cells_of, rank
 from .judging.syntax import name_of
@@ -24,6 +26,7 @@ from .remarks import place
 
 _DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand in a text
 _PACKAGE = __package__.partition(".")[0]
+_EXPORTED = re.compile(r"^# ?(?:In ?\[|%%)|get_ipython|Colab", re.MULTILINE)  # Jupyter, VS Code and Spyder, Colab
 
 
 def _piece(cell=None, code=None, found=(), own=(), course=False, names=()):
@@ -133,7 +136,11 @@ class _File:
             near = [node for node in imported if node.level]
             self.helpers = [name for node in near for name in (node.module, *(a.name for a in node.names)) if name]
             return
-        self._take_code(None, text, tree)
+        cells = [(None, code, cell_tree(code)) for code in _cells_of_export(text)] if _EXPORTED.search(text) else []
+        if known := course_of(tree for _, _, tree in cells):
+            self._take_cells(cells, known)
+        else:
+            self._take_code(None, text, tree)
         kept = "".join(line.removeprefix(KEPT) if line.startswith(KEPT) else "\n" for line in io.StringIO(text))
         for name, _, line in unread(kept):
             if name in all_exercises():
@@ -141,6 +148,22 @@ class _File:
                 self.elsewhere[name] = f"`{name}` is behind `#|` {where}: mend it and delete the `#|`"
         if len(self.pieces) == 1:
             self.pieces[0]["code"] = whole
+
+    def _take_cells(self, cells, known):
+        """Note the answers in [(number, code, its tree or None), …]. known: the notebook of the course that they are
+        from, or None"""
+        trees = [tree for _, _, tree in cells if tree]
+        self._checked = {name: exercise for tree in trees for name, exercise in _checked(tree)}
+        needed = course_cells.needed_by_answers(
+            [node for tree in trees if known for node in tree.body], known, self._checked
+        )
+        for number, code, tree in cells:
+            if tree is None:
+                self._take_unread(code, number)
+                self.pieces.append(_piece(number, code))
+            else:
+                self._take_code(number, code, tree, known, needed)
+        self.dynamic = self.dynamic and not known
 
     def _take_code(self, number, code, tree, known=None, needed=()):
         """Note the answers in a file, or in the cell with this number, and the pieces in which it is executed. known:
@@ -151,7 +174,7 @@ class _File:
         for name, node in own.items():
             if _is_written(name, node):
                 self.course[name] = place(self.name, number, node.lineno)
-        is_unchanged = known and fingerprint(tree) in known.cells
+        is_unchanged = known and course_cells.statements(tree) in known.cells
         others = [one for one in found if one[0] not in own]
         if is_unchanged or (known and not any(name in all_exercises() for name, _, _ in others)):
             code, skipped = only_needed(code, tree, needed)
@@ -229,25 +252,15 @@ class _Notebook(_File):
     computations those that an answer needs. What a cell checks as an exercise is an answer whatever its name is."""
 
     def _read(self, content):
-        cells, trees = [], []
+        cells = []
         for number, kind, text in cells_of(content):
             if kind == "code":
                 code, others = as_python(text)
-                cells.append((number, code))
-                trees.append(cell_tree(code))
+                cells.append((number, code, cell_tree(code)))
                 self._take_texts(others, number, "in a cell that another program runs")
             elif kind in ("markdown", "raw"):
                 self._take_texts(text, number, f"in a {kind.capitalize()} cell")
-        self._checked = {name: exercise for tree in filter(None, trees) for name, exercise in _checked(tree)}
-        known = course_of(trees)
-        needed = needed_by_answers([node for tree in trees if tree and known for node in tree.body], known)
-        for (number, code), tree in zip(cells, trees, strict=True):
-            if tree is None:
-                self._take_unread(code, number)
-                self.pieces.append(_piece(number, code))
-            else:
-                self._take_code(number, code, tree, known, needed)
-        self.dynamic = self.dynamic and not known
+        self._take_cells(cells, course_of(tree for _, _, tree in cells))
 
     def _take_texts(self, text, number, inside):
         with suppress(*NO_PYTHON):
@@ -255,6 +268,14 @@ class _Notebook(_File):
                 if isinstance(node, DEFINES) and _is_written(name, node):
                     where = place(self.name, number, None)
                     self.elsewhere.setdefault(name, f"`{name}` is {inside} ({where}): make it a code cell")
+
+
+def _cells_of_export(text):
+    """The cells of a .py file that was exported from a notebook, each below as many lines as there."""
+    lines = io.StringIO(text).readlines()
+    begins = sorted({1, *map(first_line, course_cells.first_of_cells(cell_tree(text)))})
+    for begin, end in pairwise([*begins, len(lines) + 1]):
+        yield "\n" * (begin - 1) + "".join(lines[begin - 1 : end - 1])
 
 
 def _runs(node):

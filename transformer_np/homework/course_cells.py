@@ -14,7 +14,8 @@ _SHARED = 3  # code cells that a notebook has in common with one of the course's
 
 @dataclass(frozen=True)
 class _Known:
-    """The fingerprints of the code cells of a notebook of the course, and of the definitions in them."""
+    """The code cells of a notebook of the course, each as `statements`, and the fingerprints of the definitions in
+    them."""
 
     cells: frozenset
     definitions: frozenset
@@ -30,20 +31,37 @@ def _course():
             if kind == "code" and SOLUTION not in tags and (tree := cell_tree(shown(source))):
                 trees += [tree] if tree.body else []
         nodes = [node for tree in trees for _, node, _ in bindings(tree.body)]
-        found.append(_Known(frozenset(map(fingerprint, trees)), frozenset(map(fingerprint, nodes))))
+        found.append(_Known(frozenset(map(statements, trees)), frozenset(map(fingerprint, nodes))))
     return found
 
 
 def course_of(trees):
     """The _Known of the notebook of the course that a notebook was made from, or None."""
-    prints = {fingerprint(tree) for tree in trees if tree is not None}
+    prints = {statements(tree) for tree in trees if tree is not None}
     best = max(_course(), key=lambda known: len(known.cells & prints), default=None)
     return best if best and len(best.cells & prints) >= min(_SHARED, len(best.cells)) else None
+
+
+def first_of_cells(tree):
+    """The statements of a .py file with which a cell of the course begins, and all that are in no such cell: not every
+    program that exports a notebook marks its cells."""
+    prints, cells = statements(tree), frozenset().union(*(known.cells for known in _course()))
+    longest, found, at = max(map(len, cells), default=0), [], 0
+    while at < len(prints):
+        found.append(tree.body[at])
+        ends = range(min(at + longest, len(prints)), at, -1)
+        at = next((end for end in ends if prints[at:end] in cells), at + 1)
+    return found
 
 
 def fingerprint(node):
     """Equal for code that differs in format, comments and docstrings alone; of a tree from `cell_tree`."""
     return ast.dump(node)
+
+
+def statements(tree):
+    """The fingerprints of the statements of a cell."""
+    return tuple(map(fingerprint, tree.body))
 
 
 def cell_tree(code):
@@ -55,10 +73,10 @@ def cell_tree(code):
     return tree
 
 
-def needed_by_answers(nodes, known):
-    """The names that the answers among some statements need, themselves included."""
+def needed_by_answers(nodes, known, checked=()):
+    """The names that the answers among some statements need, themselves included. checked: names of other answers"""
     nodes = by_name(nodes, touched)
-    own = [name for name in nodes.keys() & all_exercises().keys()
+    own = [name for name in nodes.keys() & {*all_exercises(), *checked}
            if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
     return reached(nodes, own, lambda node: read_by(ast.unparse(node)) - touched(node))
 

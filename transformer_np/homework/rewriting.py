@@ -96,8 +96,10 @@ class Mistakes(Mapping):
         for name in names:
             try:
                 self.variant([name])
-            except (ValueError, SyntaxError) as error:
+            except ValueError as error:
                 found.append(str(error))
+            except SyntaxError as error:
+                found.append(f"{self._about(name)}: {error}")
         return found
 
     # --- finding the places -------------------------------------------------------------------------------------------

@@ -209,7 +209,8 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
         if name.endswith(".py")
         else "".join(piece["code"] for piece in pieces).encode("utf-8", "replace")
     )
-    in_notebook = name.endswith(".ipynb") or b"get_ipython" in code
+    of_course = any(piece["course"] for piece in pieces)
+    in_notebook = of_course or name.endswith(".ipynb") or b"get_ipython" in code
     if any(word in code for word in DRAWING):
         with suppress(ImportError):  # in the page's Python there are no pictures
             from .. import plots  # noqa: F401 - matplotlib takes seconds that are not the student's

@@ -71,13 +71,17 @@ class PretrainedMaskedWords(MaskedWords):
 
     @classmethod
     def load(cls, folder):
-        """From a folder with a tokenizer.json; ValueError if its model does not predict masked words."""
+        """From a folder with a tokenizer.json; ValueError if its model does not predict masked words, or if its
+        tokenizer has no [MASK]."""
         found = PretrainedFolder(folder)
         model = found.model_for(Bert, "which has no masked words; a BERT has some")
         if model.mlm_head is None:
             raise ValueError(f"{found.path} holds a BERT that has no logits of words or of classes of a text")
         words = cls(model, found.tokenizer)
-        words.mask = next(iter(found.tokenizer.encode("[MASK]", special=False)), None)
+        mask = found.tokenizer.encode("[MASK]", special=False)
+        if len(mask) != 1:
+            raise ValueError(f"{found.path} has a tokenizer without [MASK], the word to be predicted")
+        words.mask = mask[0]
         words.read = found.read
         return words
 
