@@ -843,6 +843,16 @@ def linear_backward(dy, x, w):
         dx[n] = w @ outs[n]
     return dx.reshape(x.shape), dw, db
 
+--- a count is wrong where it is made and not where it divides
+says: The division is by the number of all targets.
+def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
+    rows, ids = probs.reshape(-1, probs.shape[-1]), targets.ravel()
+    seen = np.full(len(ids), True) if ignore_index is None else ids != ignore_index
+    wanted = np.full(rows.shape, label_smoothing / rows.shape[1])
+    wanted[np.nonzero(seen)[0], ids[seen]] += 1 - label_smoothing
+    number = max(len(seen), 1)  # shown
+    return (np.where(seen[:, None], rows - wanted, 0) * (dloss / number)).reshape(probs.shape)
+
 --- the wrong one of equally many
 says: the one with the larger ids is merged
 from transformer_np.data.bpe import apply_merges
@@ -917,8 +927,8 @@ def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="
     act, back = (silu, silu_backward) if activation == "silu" else (gelu, gelu_backward)
     dh = dy @ w2.T
     dgate, dvalue = back(dh * value, gate), dh * act(gate)
-    dx = dvalue @ w1.T
-    return dx, outer(x, dgate), outer(x, dvalue), outer(act(gate) * value, dy)  # shown
+    dx = dvalue @ w1.T  # shown
+    return dx, outer(x, dgate), outer(x, dvalue), outer(act(gate) * value, dy)
 
 --- a difference the other way around is right
 says: Later keys have the bucket of their distance
@@ -1165,7 +1175,7 @@ def tanh_backward(dy, y):
     return dy * (1 - t * t)
 
 --- a generator may hold the mistake
-says: must have the shape (B, T)
+says: the last is missing
 from itertools import islice
 
 def windows(ids, T, rng):

@@ -6,7 +6,7 @@ from operator import itemgetter
 import numpy as np
 
 from .compare import close
-from .sides import MOST_VALUES, inputs_of, is_empty, is_new
+from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
 from .traced import alike, is_data, kept, key
 
 MOST = 2  # places to look at
@@ -31,6 +31,37 @@ class Replaced:
             if place:
                 places.setdefault(place[-1].lineno, place)
         return list(places.values())
+
+    def maker(self, places):
+        """[the statement that makes a count, or a right value which only something else needs, and which the first of
+        some places reads], if every result is right with another value of it; or None."""
+        place, sides = places[0], self.sides
+        first = next((n for n in self.failed if getattr(place, "value", place) in sides.values(n)), None)
+        if first is None or len(places) > 1:
+            return None
+        own = sides.values(first)
+        names = (n for n in ast.walk(place) if isinstance(n, ast.Name) and len(own.get(n, ())) == 1)
+        counts = [n for n in names if type(own[n][0]) is int]
+        for node in [place] if isinstance(place, ast.Name) else [*counts, *inputs_of(place, own)]:
+            writes = sides.writes(node, first)
+            value = value_for(writes[0], node) if len(writes) == 1 and is_whole(writes[0], node) else None
+            is_asked = value and (node in counts or self._is_for_others(value, node, place, first))
+            cases = [n for n in self.failed if value in sides.values(n)] if is_asked else ()
+            if cases and self._is_proven(value, None, cases, False, frozenset()):
+                return [writes[0] if value is writes[0].value else value]
+        return None
+
+    def _is_for_others(self, value, node, place, number):
+        """Whether the value of a variable, which a node of a place reads, is one that only other code needs."""
+        sides, own, fine = self.sides, self.sides.values(number), self.sides.fine_in(number, False)
+        if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
+            return False
+        readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
+        if not fine.isdisjoint({*readers} - {place}):  # others need it as it is
+            return False
+        readers = readers[:1] if place in readers and place in sides.written_into(node) else readers
+        # what is missing may be missing where the only one reads it
+        return len(readers) != 1 or place is node or getattr(place, "args", ()) == [node]
 
     def place(self, i, failed):
         """The first place where other values make a result right that is wrong in some cases, or None."""
@@ -90,7 +121,8 @@ class Replaced:
         return True
 
     def _is_right_with(self, node, values, i, number):
-        """Whether a result is right with other values of a node, and the others that are right stay so."""
+        """Whether a result, or every one if it is None, is right with other values of a node, and the others that are
+        right stay so."""
         run, finding = (number, node, key(values)), self.found[number]
         if run not in self._results:  # as for another result
             self.left -= 1
@@ -98,7 +130,7 @@ class Replaced:
             self._results[run] = self.sides.own.results(number, node, map(kept, values))
         results = self._results[run]
         wrong = {*range(len(finding.expected))} if finding.wrong is None else {*finding.wrong}
-        wanted = {i, *range(len(finding.expected))} - (wrong - {i})
+        wanted = {i, *range(len(finding.expected))} - (wrong - {i}) if i is not None else range(len(finding.expected))
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
 
 

@@ -40,6 +40,14 @@ class Sides:
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @cached_property
+    def ran_rightly(self):
+        """The nodes with a value in a case that is right in all draws, and no narrow one."""
+        wrong = {finding.case.label for finding in self.found if not finding.right}
+        others = ((n, f.case) for n, f in enumerate(self.found) if f.case.label not in wrong)
+        right = next((n for n, case in others if not (case.is_narrow or case.raises)), None)
+        return set() if right is None else {*self.values(right)}
+
+    @cached_property
     def only_wrong(self):
         """The lines that run in wrong cases and in no right one."""
         right = {f.case.label: n for n, f in enumerate(self.found) if f.right and not f.case.raises}.values()
@@ -92,6 +100,19 @@ class Sides:
         fine = self.fine_in(number, False)
         right = {name_of(call.func) for call in self._calls if call in fine}  # which give something right elsewhere
         return any(n not in fine and name_of(n.func) not in right for n in inside)
+
+    def written_into(self, variable):
+        """The values of the assignments to a variable."""
+        stores = self.stores.get(self._variable(variable), ())
+        return [s.value for s in stores if isinstance(s, ast.Assign)]
+
+    def read_from(self, name):
+        """The values of statements, and those that are returned, which read a variable, not only its shape."""
+        values = [s.value for s in self.scope if isinstance(s, ast.Assign | ast.AugAssign)]
+        values += self.returned
+        shapes = {n.value for n in self.scope if isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")}
+        names = {n for n in self.scope if isinstance(n, ast.Name) and n.id == name} - shapes
+        return [value for value in values if names & {*ast.walk(value)}]
 
     @cached_property
     def _functions(self):

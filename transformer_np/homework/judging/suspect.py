@@ -45,6 +45,7 @@ def suspects_of(sides, names=()):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
     for places in filter(None, chosen):
+        places = search.maker(places) or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             suspect = _suspect(sides, _new_array(sides, first) or places)
             found.setdefault(tuple(suspect.marks), suspect)
