@@ -16,7 +16,7 @@ _PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 @dataclass(frozen=True)
 class Explanation:
-    """names: of the mistakes; texts: about them; where: a sentence on the cases that are right, or """ ""
+    """names: of the mistakes; texts: about them; where: a sentence on the cases that are right, or none"""
 
     names: list
     texts: list
@@ -33,8 +33,10 @@ def explain(trials, found, place=None):
         cover = Cover(cells, is_alone=bool(place) and len(place.marks) == 1)  # which tells more than pairs would
         told = _Told(cells, cover)
         told.mistakes()
-        described = told.descriptions()
-        told.said += told.rest() if not place or len(place.marks) > 1 else []
+        described, rest = told.descriptions(), told.rest()
+        if rest and place and len(place.marks) == 1 and not place.is_core:
+            told.said = []  # the edit gives all numbers, and the mistakes that resemble it some
+        told.said += rest if not place or len(place.marks) > 1 else []
         told.crashes()
         told.said += described
         if not told.texts and not told.names and not place and cells.first_failed.results is not None:

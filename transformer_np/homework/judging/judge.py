@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from textwrap import fill
 
 from .crash import warn_of
-from .edit import ORDER
+from .edit import MOVE, ORDER
 from .explain import Explanation, explain, smallest_call
 from .finding import CHANGED, SHARED, broken_rules
 from .place import Place, Pointed
@@ -205,6 +205,8 @@ def _look(suspect):
 def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
     lines = [*place.marks]
+    if place.kind == MOVE:
+        return (f"Line {place.line} in another place makes {right}:", *place.marks.values())
     if len(lines) == 1:
         return (f"One change in line {place.line} makes {right}:", *place.marks.values())
     if len(lines) == 2:
