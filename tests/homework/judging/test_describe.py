@@ -60,6 +60,7 @@ EXACT = [  # name, change of the right result, and what it is made of
     ("constant factor K/(K − 1)", lambda y, n: y * n["K"] / (n["K"] - 1)),
     ("constant factor 1.77", lambda y, n: 1.77 * y),
     ("constant factor 1/2", lambda y, n: y / 2, {"sizes": [SIZES[0]] * 2}),
+    ("constant offset 1", lambda y, n: y + 1),
     ("all zeros", lambda y, n: 0 * y),
     ("NaN everywhere", lambda y, n: np.nan * y),
     ("transposed", lambda y, n: y.transpose(0, 2, 1)),
@@ -86,8 +87,8 @@ EXACT = [  # name, change of the right result, and what it is made of
         for name, change in [
             ("inverted", lambda m, n: ~m),
             ("transposed", lambda m, n: m.T),
-            ("shifted forward along T by one place", lambda m, n: np.triu(np.ones(m.shape, bool))),
-            ("shifted backward along T by one place", lambda m, n: np.triu(np.ones(m.shape, bool), 2)),
+            ("off by one diagonal", lambda m, n: np.triu(np.ones(m.shape, bool))),
+            ("off by one diagonal", lambda m, n: np.triu(np.ones(m.shape, bool), 2)),
             ("numbers instead of True and False", lambda m, n: m * 1),
             ("numbers instead of True and False", lambda m, n: m * 1.0),
             ("an additive mask", lambda m, n: np.where(m, -np.inf, 0)),
@@ -105,7 +106,10 @@ EXACT = [  # name, change of the right result, and what it is made of
     ("summed over B and T", lambda y, n: y.sum((0, 1))),
     ("averaged over K", lambda y, n: y.mean(-1)),
     ("summed over T", lambda y, n: y.sum(1, keepdims=True)),
+    ("without the last along T", lambda y, n: y[:, :-1]),
+    ("without the first along T", lambda y, n: y[:, 1:]),
     ("only the last along T", lambda y, n: y[:, -1]),
+    ("nearly right", lambda y, n: y.astype(np.float16)),
 ]
 
 

@@ -405,6 +405,14 @@ def test_a_crash_beside_another_mistake_is_explained_by_the_mistake_that_crashes
         assert found.misconception == name  # np.einsum has another text than matmul
 
 
+def test_shapes_in_a_crash_are_put_in_letters():
+    trials = Trials(EXERCISE, 0)
+    sizes = trials.cases[0].sizes
+    found = verdict(lambda x, w, scale=1.0: np.zeros(sizes["T"]) + np.zeros((sizes["B"], sizes["D"])))
+    assert f"({sizes['B']},{sizes['D']}) is (B, D)" in flat(found)
+    assert f"x {trials.cases[0].arguments[0].shape}" in flat(found)
+
+
 # --- arguments that are not used -------------------------------------------------------------------------------------
 
 

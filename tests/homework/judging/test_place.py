@@ -531,7 +531,7 @@ def relu(x):
     return flat.reshape(x.shape)
 
 --- what belongs before a loop
-says: One change in line @ makes it right
+says: in another place makes it right
 def dropout(x, p, rng):
     rows = x.reshape(-1, x.shape[-1])
     keep = np.empty(rows.shape, dtype=bool)

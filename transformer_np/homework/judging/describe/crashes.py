@@ -7,6 +7,7 @@ import numpy as np
 
 from ..hypothesis import Hypothesis
 from ..words import listed
+from .draw import Draw
 
 
 def about_crash(crash, case, inputs):
@@ -39,7 +40,10 @@ def about_crash(crash, case, inputs):
         if not advice and is_empty and all(np.size(value) for value in inputs.values()):
             advice, name = ["An array here has an axis of length 0."], "a slice behind the end"
             advice[0] += " Does a slice begin behind the end of its axis?"
-        return Hypothesis(name if advice else None, " ".join([*advice, *_arguments(case, inputs)]))
+        return Hypothesis(
+            name if advice else None,
+            " ".join([*advice, *_sizes_in(crash.text, case, inputs), *_arguments(case, inputs)]),
+        )
     return Hypothesis(None, "")
 
 
@@ -122,6 +126,24 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
 
 def _quoted(text):
     return re.findall(r"`(\w+)`", text)
+
+
+def _sizes_in(text, case, inputs):
+    """A sentence with the letters for the shapes and sizes in NumPy's message, or with the arguments of such a size."""
+    sizes = case.sizes | {name: value for name, value in inputs.items() if type(value) is int}
+    draw = Draw("", "...", np.zeros(()), np.zeros(()), sizes)
+    found = {}
+    for shape in re.findall(r"\((\d+(?:,\s?\d+)*),?\)", text):
+        sizes = [int(size) for size in shape.split(",")]
+        letters = draw.letters_of(sizes)
+        if not any(letter.startswith("axis") for letter in letters):
+            found[f"({','.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"] = f"({', '.join(letters)})"
+    for size in re.findall(r"size (\d+)|different from (\d+)", text):
+        number = int("".join(size))
+        letter = draw.letter_of(number, 0)
+        if not letter.startswith("axis"):
+            found[str(number)] = letter
+    return [f"In this case {listed(f'{number} is {letter}' for number, letter in found.items())}."] if found else []
 
 
 def _transposed(crash, inputs):

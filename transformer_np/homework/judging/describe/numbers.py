@@ -36,6 +36,13 @@ def truth_values(draw):
     also = f" Also, it {what}, but it must be Boolean." if kind else ""
     if close(actual, ~expected):
         yield "inverted", f"{name} is inverted: True and False are swapped. True means hidden.{also}"
+    if actual.ndim < 2 or actual.all() or not actual.any():
+        return
+    for k, where in ((1, "too far right"), (-1, "too far left")) if not kind else ():
+        own, inside = (actual, expected) if k > 0 else (expected, actual)
+        if np.array_equal(own[..., 1:], inside[..., :-1]):
+            text = f"{name} is off by one along {draw.letters[-1]}: every edge is one column {where}."
+            yield "off by one diagonal", text
 
 
 def _as_truth(draw):
@@ -86,7 +93,7 @@ def an_earlier_result(draw):
         yield "the result of an earlier call", text, array
 
 
-def a_factor(draw):
+def a_factor_or_a_term(draw):
     if floats(draw) is None:
         return
     actual, expected = floats(draw)
@@ -100,6 +107,11 @@ def a_factor(draw):
             yield f"constant factor {name}", text
         if f"{ratio:.3g}" != "1":
             yield f"constant factor {ratio:.3g}", f"{draw.name} is {ratio:.3g} times the right result."
+    offset = float(np.mean(actual - expected))
+    if draw.expected.size > 1 and offset and close_where_finite(draw, draw.expected + offset):
+        names = _names_of(offset, draw.sizes, draw.numbers)
+        for name in ["1" if offset > 0 else "−1"] if abs(abs(offset) - 1) <= 1e-4 else [*names, f"{offset:.3g}"]:
+            yield f"constant offset {name}", f"{draw.name} is the right result plus {name}."
 
 
 def _about_factor(name):
@@ -196,9 +208,24 @@ def function_of_each_number(draw):
         yield f"{word} the identity", text, right + sign * np.eye(right.shape[-1])
 
 
+def nearly_right(draw):
+    if floats(draw) is None or draw.expected.dtype.kind != "f":
+        return
+    actual, right = floats(draw)
+    largest, error = np.abs(right).max(initial=1e-30), np.abs(actual - right)
+    if (error <= 3e-3 * np.maximum(np.abs(right), 1e-2 * largest)).all():
+        text = (
+            f"{draw.name} is nearly right: the error is {error.max() / largest:.1g} times the largest number. Low "
+            "precision (float16), a rounded constant, or a small term such as eps that is missing or in the wrong "
+            "place can do that."
+        )
+        yield "nearly right", text
+
+
 OF_NUMBERS = (
-    numbers_that_are_not_set, truth_values, nothing_but_one_number, another_array, a_factor,
+    numbers_that_are_not_set, truth_values, nothing_but_one_number, another_array, a_factor_or_a_term,
     other_order_of_axes, an_input_too_much_or_missing, other_order_along_an_axis, function_of_each_number,
+    nearly_right,
 )  # fmt: skip
 
 

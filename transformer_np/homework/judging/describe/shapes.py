@@ -30,7 +30,7 @@ def axes_of_length_1(draw):
 
 
 def not_reduced(draw):
-    """The sum, mean or maximum of the actual result is the right result."""
+    """The sum, mean, maximum or one entry of the actual result is the right result."""
     actual, letters = draw.actual, draw.letters_of(draw.actual.shape)
     for way, right, reduce in _WAYS if not draw.is_boolean and actual.dtype != bool else ():
         for axes in subsets(actual):
@@ -39,6 +39,11 @@ def not_reduced(draw):
                 over = listed(letters[i] for i in axes)
                 text = f"{draw.name} is not {way} over {over}. Its {right} over {over} is the right result."
                 yield f"not {way} over {over}", text
+    for axis, letter in enumerate(letters):
+        for index, which in ((0, "first"), (-1, "last")):
+            if actual.shape[axis] > 1 and same(actual.take(index, axis), draw.expected):
+                text = f"{draw.name} has an extra axis, {letter}. Return only the {which} entry along it."
+                yield f"all along {letter} instead of the {which}", text
 
 
 def reduced_too_much(draw):
@@ -55,7 +60,27 @@ def reduced_too_much(draw):
             yield f"only the {which} along {letter}", text, right.take(index, axis)
 
 
-OF_SHAPES = (another_array, other_order_of_axes, axes_of_length_1, not_reduced, reduced_too_much)
+def too_long_or_short(draw):
+    """A result that lacks, or has extra, entries at an end of one axis."""
+    pairs = enumerate(zip(draw.actual.shape, draw.expected.shape, strict=False))
+    axes = [i for i, (got, wanted) in pairs if got != wanted]
+    if draw.actual.ndim != draw.expected.ndim or len(axes) != 1:
+        return
+    axis, letter = axes[0], draw.letters[axes[0]]
+    short, long = sorted((draw.actual, draw.expected), key=lambda array: array.shape[axis])
+    n, missing = short.shape[axis], long.shape[axis] - short.shape[axis]
+    fewer, much = short is draw.actual, "one" if missing == 1 else str(missing)
+    for ends, begin in (("last", 0), ("first", missing)):
+        if close(short, long.take(range(begin, begin + n), axis)):
+            which, are = (f"the {ends}", "is") if missing == 1 else (f"the {ends} {missing}", "are")
+            text = f"{draw.name} is too {'short' if fewer else 'long'} along {letter} by {much}: {which} {are} "
+            text += f"{'missing' if fewer else 'extra'}."
+            yield f"{'without' if fewer else 'longer by'} {which} along {letter}", text
+
+
+OF_SHAPES = (
+    another_array, other_order_of_axes, axes_of_length_1, not_reduced, reduced_too_much, too_long_or_short
+)  # fmt: skip
 
 
 # --- outputs of the wrong kind ----------------------------------------------------------------------------------------
