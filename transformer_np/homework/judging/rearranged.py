@@ -7,7 +7,6 @@ from itertools import combinations, pairwise
 from .edit import MOVE, ORDER, Edit
 from .syntax import counts, places
 
-_FEW = 5  # names in a formula, of which two may be in each other's place
 _NOT_MOVED = (ast.FunctionDef, ast.Return, ast.Import, ast.ImportFrom)
 
 
@@ -29,7 +28,7 @@ def _reordered(tree, order):
 
 
 def _exchanged(tree):
-    """Edits that exchange two parameters of a function everywhere, or two of the few names of a formula."""
+    """Edits that exchange two parameters of a function everywhere, or two names of a formula."""
     within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
     for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
         within |= {n: formula for n in ast.walk(formula) if n not in within}
@@ -40,7 +39,7 @@ def _exchanged(tree):
     for whole, of_name in used.items():
         of_name.pop("np", None)
         names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
-        for a, b in combinations(names, 2) if whole is tree or len(names) <= _FEW else ():
+        for a, b in combinations(names, 2):
             both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
             first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
             yield replace(first, also=tuple(others))
