@@ -588,6 +588,15 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     s = np.clip((turns - low) / (high - low), 0, 1)
     return (1 - s) * w + s * w / scaling["factor"]  # shown
 
+--- a returned result of a line that is shown
+says: Look at line @
+from transformer_np.functional import linear_backward
+
+def feed_forward_backward(dy, x, hidden, w1, w2):
+    dhidden, dw2, db2 = linear_backward(dy, hidden, w2)
+    dx, dw1, db1 = linear_backward(dhidden, x, w1)  # shown
+    return dx, dw1, db1, dw2, db2
+
 --- the line that most failing cases show
 says: Look at line @
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):

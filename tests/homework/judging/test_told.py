@@ -733,6 +733,7 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 
 --- a right extended case contradicts no mistake of the core
 named: each parameter by itself
+says: Only the cases with a norm below max_norm, with a norm below 1
 def clip_grad_norm(parameters, max_norm):
     norms = [float(np.sqrt((p.grad**2).sum())) for p in parameters]
     total = float(np.hypot.reduce(norms))

@@ -136,7 +136,8 @@ class _Told:
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            right = [label for label in right if all(cells.changed(tuple(picked), n) for n in cells.labels[label])]
+            told = [label for label in right if all(cells.changed(tuple(picked), n) for n in cells.labels[label])]
+            right = right if told else []
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
         return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
 

@@ -49,7 +49,15 @@ def suspects_of(sides, names=()):
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             suspect = _suspect(sides, _new_array(sides, first) or places)
             found.setdefault(tuple(suspect.marks), suspect)
-    return list(found.values())[:MOST]
+    lines = {line for suspect in found.values() for line in suspect.marks}
+    found = [s for s in found.values() if not _is_shown(sides, s.node, lines)]
+    return found[:MOST]
+
+
+def _is_shown(sides, node, lines):
+    """Whether the value of a returned variable is made in one of the lines that are shown anyhow."""
+    writes = sides.writes(node, sides.failed[0]) if node in sides.returned and isinstance(node, ast.Name) else ()
+    return any(s.lineno in lines - {node.lineno} for s in writes)
 
 
 def to_show(sides, suspects, named):
