@@ -357,7 +357,7 @@ ATTACKS |= {
         "import sys\nfor finder in sys.meta_path:\n    if hasattr(finder, 'modules'):\n"
         "        for name in finder.modules:\n"
         "            exec(__import__('marshal').loads(finder.modules[name][1]), {'__name__': name})\n"
-        + SOFTMAX, 0, "",
+        + SOFTMAX, 1, "",  # the loop alone is left out
     ),
     "calls_the_grader": (
         "import sys\nfrom transformer_np.grading.judges import Judge\nfrom transformer_np.homework import Verdict\n"
