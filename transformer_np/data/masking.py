@@ -10,6 +10,7 @@ from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, PAD, SPECIAL_TOKENS, Tokenizer
 
 MASK_TOKEN = "<mask>"
+MASK_WORD = "[MASK]"  # what stands for it in a text, and in the files of other libraries
 IGNORED = -1  # the target at positions that are not predicted
 CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1  # share of tokens to predict; of these, share masked, share replaced
 

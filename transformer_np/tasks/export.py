@@ -4,11 +4,9 @@ import json
 
 from ..data import BPETokenizer, CharTokenizer
 from ..data.bpe import FIRST_BYTE
-from ..data.masking import MASK_TOKEN
+from ..data.masking import MASK_TOKEN, MASK_WORD
 from ..data.tokenizers import BOS, EOS, SPECIAL_TOKENS, UNK
 from ..pretrained.tokenizer import LETTERS, TOKENIZER, TOKENIZER_CONFIG, PretrainedTokenizer
-
-_MASK = "[MASK]"  # <mask> in a file: what a text for a BERT has, here and elsewhere
 
 # The pattern of BPETokenizer, in the classes of Unicode that Python's \\w, \\d and \\s mean
 _WHITE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -37,14 +35,14 @@ def as_pretrained(tokenizer, around=False):
         what = f"a tokenizer of {tokenizer.kind}s, whose rules for spaces and marks tokenizer.json cannot express"
         raise ValueError(f"the run has {what}: train with --tokens char, or bpe where the task has it")
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
-    masks = {_MASK: len(tokenizer) - 1} if tokenizer.vocabulary[-1] == MASK_TOKEN else {}
+    masks = {MASK_WORD: len(tokenizer) - 1} if tokenizer.vocabulary[-1] == MASK_TOKEN else {}
     special = {token: i for i, token in enumerate(SPECIAL_TOKENS)} | masks
     added = [{"id": i, "content": token, **flags} for token, i in special.items()]
     found = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **parts}
     found["post_processor"] = _template() if around else None
     names = dict(zip(("pad_token", "bos_token", "eos_token", "unk_token"), SPECIAL_TOKENS, strict=True))
     names |= {"cls_token": SPECIAL_TOKENS[BOS], "sep_token": SPECIAL_TOKENS[EOS]} if around else {}
-    names |= {"mask_token": _MASK} if masks else {}
+    names |= {"mask_token": MASK_WORD} if masks else {}
     names |= {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]} if around else {}
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **names}
     return {TOKENIZER: json.dumps(found, ensure_ascii=False), TOKENIZER_CONFIG: json.dumps(settings)}
@@ -52,7 +50,7 @@ def as_pretrained(tokenizer, around=False):
 
 def _of_characters(tokenizer):
     lower = [{"type": "Lowercase"}] if tokenizer.lowercase else []
-    vocabulary = {_MASK if token == MASK_TOKEN else token: i for i, token in enumerate(tokenizer.vocabulary)}
+    vocabulary = {MASK_WORD if token == MASK_TOKEN else token: i for i, token in enumerate(tokenizer.vocabulary)}
     return {
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, *lower]},
         "pre_tokenizer": _split(r"[\s\S]"),

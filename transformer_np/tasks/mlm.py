@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from .. import data
+from ..data.masking import MASK_WORD
 from ..models import Bert, BertConfig
 from ..pretrained import PretrainedFolder
 from ..pretrained.folder import inputs
@@ -59,11 +60,11 @@ class MaskedWords(Trained):
 
     def encode(self, text):
         """The ids of a text with [MASK] between those of [CLS] and [SEP]; what is too long is cut off."""
-        ids = [i for part in text.split("[MASK]") for i in (self.mask, *self.tokenizer.encode(part))][1:]
+        ids = [i for part in text.split(MASK_WORD) for i in (self.mask, *self.tokenizer.encode(part))][1:]
         return data.as_encoder_input(ids, self.max_len)
 
     def plain(self, text):
-        return text.replace("[MASK]", " ")
+        return text.replace(MASK_WORD, " ")
 
 
 class PretrainedMaskedWords(MaskedWords):
@@ -78,9 +79,9 @@ class PretrainedMaskedWords(MaskedWords):
         if model.mlm_head is None:
             raise ValueError(f"{found.path} holds a BERT that has no logits of words or of classes of a text")
         words = cls(model, found.tokenizer)
-        mask = found.tokenizer.encode("[MASK]", special=False)
+        mask = found.tokenizer.encode(MASK_WORD, special=False)
         if len(mask) != 1:
-            raise ValueError(f"{found.path} has a tokenizer without [MASK], the word to be predicted")
+            raise ValueError(f"{found.path} has a tokenizer without {MASK_WORD}, the word to be predicted")
         words.mask = mask[0]
         words.read = found.read
         return words

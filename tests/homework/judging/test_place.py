@@ -521,13 +521,13 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     return dtable
 
 --- an argument is changed through a view
-says: Line 6 changes it
-says: One change in line 3 makes it right
+says: Line 6 changes it: flat[i] = 0 ^^^
+says: One change in line 3 makes it right: flat = x.reshape(-1) ^^^
 def relu(x):
-    flat = x.reshape(-1)  # shown
+    flat = x.reshape(-1)
     for i in range(len(flat)):
         if flat[i] < 0:
-            flat[i] = 0  # shown
+            flat[i] = 0
     return flat.reshape(x.shape)
 
 --- what belongs before a loop

@@ -58,7 +58,7 @@ class WrongAnswer:
                 assert getattr(verdict, key).strip() == text
         lines = [line for line, _ in shown_in(verdict.message)]
         if self.shown:
-            assert {*lines} == {*self.shown.values()}, verdict.message
+            assert lines == [*self.shown.values()], verdict.message
             assert verdict.line in self.shown
         assert not {*lines} & {*self.hidden.values()}, verdict.message
         assert len({*lines}) == len(lines), verdict.message

@@ -30,13 +30,14 @@ def explain(trials, found, place=None):
     """
     with unwarned():
         cells = Cells(trials, found)
-        cover = Cover(cells, is_alone=bool(place) and len(place.marks) == 1)  # which tells more than pairs would
+        is_one = bool(place) and len(place.marks) == 1  # which tells more than pairs of mistakes would
+        cover = Cover(cells, is_alone=is_one)
         told = _Told(cells, cover)
         told.mistakes()
         described, rest = told.descriptions(), told.rest()
-        if rest and place and len(place.marks) == 1 and not place.is_core:
+        if is_one and rest and not place.is_core:
             told.said = []  # the edit gives all numbers, and the mistakes that resemble it some
-        told.said += rest if not place or len(place.marks) > 1 else []
+        told.said += [] if is_one else rest
         told.crashes()
         told.said += described
         if not told.texts and not told.names and not place and cells.first_failed.results is not None:
@@ -136,10 +137,10 @@ class _Told:
             picked = self.cover.picked
             if not picked or not cells.compatible(picked):
                 return ""
-            told = [label for label in right if all(cells.changed(tuple(picked), n) for n in cells.labels[label])]
-            right = right if told else []
+            if not any(all(cells.changed(tuple(picked), n) for n in cells.labels[label]) for label in right):
+                return ""
         case, are = ("cases", "are") if len(right) > 1 else ("case", "is")
-        return f" Only the {case} with {cases_of(right)} {are} right." if right else ""
+        return f" Only the {case} with {cases_of(right)} {are} right."
 
 
 def _says_more(place, cells, cover):

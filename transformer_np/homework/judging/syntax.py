@@ -109,10 +109,9 @@ class Names:
         self.texts = {value for _, value in defaults if isinstance(value, str)}
         stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        targets = [n.targets[0] for n in ast.walk(tree) if isinstance(n, ast.Assign)]
-        targets = [target for target in targets if isinstance(target, ast.Subscript)]
+        parts = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
         self.changed = {base_of(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
-        self.changed |= {*map(base_of, targets)}
+        self.changed |= {*map(base_of, parts)}
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
         products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
         self.factors = {ast.unparse(n.right): n for n in products if isinstance(n.right, ast.Call)}  # such as / sqrt(K)
