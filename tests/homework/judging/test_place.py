@@ -598,7 +598,7 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     return dx, dw1, db1, dw2, db2
 
 --- the line that most failing cases show
-says: Look at line @
+says: The wrong values begin in line @
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
     V, eps = probs.shape[-1], label_smoothing
     mask = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
@@ -795,7 +795,7 @@ def attention_scores(q, k, mask=None):
     return scores
 
 --- an answer with match has lines, and its patterns are none of them
-says: Look at lines @, where the first wrong value is made:
+says: Look at lines @:
 def softmax_backward(dy, y, axis=-1):
     match axis:
         case -1:
@@ -807,7 +807,7 @@ def softmax_backward(dy, y, axis=-1):
     return dx
 
 --- a variable with a type hint, and another of the same name
-says: Look at lines @, where the first wrong value is made:
+says: Look at lines @:
 def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
     total: np.ndarray
     total = np.sum(dy * y, axis=axis, keepdims=True)
@@ -816,7 +816,7 @@ def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
     return dx
 
 --- the axes in front, in a list of their own, in a method of another class
-says: Look at line @:
+says: The wrong values begin in line @:
 class Heads:
     def __init__(self, number):
         self.number = number

@@ -195,11 +195,7 @@ def lines_to_show(pointed, rules, names):
 
 def _look(suspect):
     """The lines of a Hypothesis below its text; "" of None."""
-    if suspect is None:
-        return ""
-    where, is_one = f"line{'s' * (len(suspect.marks) > 1)} {listed(map(str, suspect.marks))}", len(suspect.marks) == 1
-    text = suspect.text or f"Look at {where}{'' if is_one else ', where the first wrong value is made'}"
-    return "\n".join([f"{text}:", *suspect.marks.values()])
+    return "\n".join([f"{suspect.text}:", *suspect.marks.values()]) if suspect else ""
 
 
 def _of_place(place, right):

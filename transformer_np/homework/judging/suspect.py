@@ -15,17 +15,18 @@ from .hypothesis import Hypothesis
 from .replaced import MOST, Replaced
 from .sides import inputs_of, is_empty, is_new, value_for
 from .traced import Known, flat, is_array, is_data, is_filled, key
+from .words import listed
 
 _FEW = 4  # numbers that nothing has by chance
 _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
-def _suspect(sides, places, cause=None):
-    """The Hypothesis that some statements or expressions make the first wrong value. cause: what occurs there"""
+def _suspect(sides, places, known="Look at"):
+    """The Hypothesis that some statements or expressions are wrong. known: the beginning of the sentence on them"""
     marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
-    text = f"{cause} first occurs in line {min(marks)}" if cause else ""
-    return Hypothesis(cause, text, node=marked[max(marks)], marks=marks)
+    text = f"{known} line{'s' * (len(marks) > 1)} {listed(map(str, marks))}"
+    return Hypothesis(None, text, node=marked[max(marks)], marks=marks)
 
 
 def suspects_of(sides, names=()):
@@ -45,12 +46,14 @@ def suspects_of(sides, names=()):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
     for places in filter(None, chosen):
-        places = search.maker(places) or places
+        maker, new = search.maker(places), _new_array(sides, first)
+        places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
-            suspect = _suspect(sides, _new_array(sides, first) or places)
+            is_sure = maker or new or lines.issuperset(part.lineno for part in places)
+            suspect = _suspect(sides, new or places, *([] if is_sure else ["The wrong values begin in"]))
             found.setdefault(tuple(suspect.marks), suspect)
-    lines = {line for suspect in found.values() for line in suspect.marks}
-    found = [s for s in found.values() if not _is_shown(sides, s.node, lines)]
+    shown = {line for suspect in found.values() for line in suspect.marks}
+    found = [s for s in found.values() if not _is_shown(sides, s.node, shown)]
     return found[:MOST]
 
 
@@ -290,7 +293,7 @@ def first_not_finite(sides):
         made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute) and not sides.calls_helper(n)]
         if made:
             node = min(made, key=lambda n: when[n][0])
-            return [_suspect(sides, [node], _cause(node, own))]
+            return [_suspect(sides, [node], f"{_cause(node, own)} first occurs in")]
     return []
 
 
