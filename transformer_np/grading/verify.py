@@ -152,6 +152,9 @@ def _about_reference(exercise, limit):
             if "..." not in letters and len(letters) != value.ndim:
                 yield f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"
                 return
+            if value.size and np.isnan(value).all():
+                yield f"its reference returns nothing but NaN for {result.name}{where}{_where(exercise.reference)}"
+                return
             if _is_rounded(value, case) and exercise.drive is call and exercise.view is None:
                 yield (
                     f"its reference returns {result.name} as {value.dtype}{where}, though its arguments are float64, "
