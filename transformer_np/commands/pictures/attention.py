@@ -144,6 +144,7 @@ def products_of(args, plots):
 
     five = five_words()
     if args.example == "norm":
+        pick("head", range(1), args.head)
         products = plots.layer_norm_products(LayerNorm(4, dtype=np.float64), five.x, five.words)
     else:
         steps = three_heads() if args.example == "three" else five
