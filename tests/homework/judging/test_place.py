@@ -598,7 +598,7 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     return dx, dw1, db1, dw2, db2
 
 --- the line that most failing cases show
-says: The wrong values begin in line @
+says: A mistake is in line @, or first shows there:
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
     V, eps = probs.shape[-1], label_smoothing
     mask = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
@@ -744,11 +744,12 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     p = np.exp(logits - logits.max(-1, keepdims=True))
     return p / p.sum(-1, keepdims=True)
 
---- infinity is told with the line where it first occurs
+--- infinity is told with the line where it first occurs, but for one of which 1 / inf makes the right 0
 says: Infinity first occurs in line @:
-def softmax(x, axis=-1):
-    powers = np.exp(x)  # shown
-    return powers / powers.sum(axis, keepdims=True)
+def negative_sampling_loss(center, context, negatives):
+    pos, neg = center * context, center[:, None] * negatives
+    pos, neg = 1 / (1 + np.exp(-pos.sum(-1))), 1 / (1 + np.exp(-neg.sum(-1)))
+    return -(np.log(pos) + np.log(1 - neg).sum(1)).mean(), pos, neg  # shown
 
 --- a variable that each step of the loop hands on  # release
 def tiled_attention(q, k, v, mask=None, tile=64):
@@ -816,7 +817,7 @@ def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
     return dx
 
 --- the axes in front, in a list of their own, in a method of another class
-says: The wrong values begin in line @:
+says: A mistake is in line @, or first shows there:
 class Heads:
     def __init__(self, number):
         self.number = number

@@ -62,7 +62,7 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
     return _turned(dy, -np.asarray(positions), adjacent=adjacent)  # shown
 
 --- one array in every place of a list
-says: The wrong values begin in lines @
+says: A mistake is in lines @, or first shows there:
 def rnn(x, w_x, w_h, b=None):
     B, T = x.shape[:2]
     given = x @ w_x if b is None else x @ w_x + b
@@ -401,7 +401,7 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 --- a mistake in one branch beside one in all
 says: dy is before 1 + g only: a bracket is missing
 says: In g′ there is x where it is x²
-not: shows
+not: This shows
 import math
 
 def gelu_backward(dy, x, approximate="tanh"):

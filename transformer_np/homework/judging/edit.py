@@ -139,7 +139,7 @@ KINDS = {
     "truth value": "Ask whether this is None, not for its truth value.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
-    "not a copy": "This is the same object and not a copy: whoever changes the one changes the other.",
+    "not a copy": "This is the same object and not a copy, so a change of one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "The results are right without a part of {0}: a term, a factor, a condition or a function.",

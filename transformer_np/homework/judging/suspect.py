@@ -14,19 +14,19 @@ from .compare import NEARLY_ALL
 from .hypothesis import Hypothesis
 from .replaced import MOST, Replaced
 from .sides import inputs_of, is_empty, is_new, value_for
-from .traced import Known, flat, is_array, is_data, is_filled, key
+from .traced import Known, flat, is_array, is_data, is_filled, is_number, key
 from .words import listed
 
 _FEW = 4  # numbers that nothing has by chance
 _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
-def _suspect(sides, places, known="Look at"):
-    """The Hypothesis that some statements or expressions are wrong. known: the beginning of the sentence on them"""
+def _suspect(sides, places, said="Look at {}"):
+    """The Hypothesis that some statements or expressions are wrong. said: what is known of their lines"""
     marked = {part.lineno: part for part in map(sides.whole_condition, reversed(places))}  # one mark in each line
     marks = {line: sides.family.marked(marked[line]) for line in sorted(marked)}
-    text = f"{known} line{'s' * (len(marks) > 1)} {listed(map(str, marks))}"
-    return Hypothesis(None, text, node=marked[max(marks)], marks=marks)
+    lines = f"line{'s' * (len(marks) > 1)} {listed(map(str, marks))}"
+    return Hypothesis(None, said.format(lines), node=marked[max(marks)], marks=marks)
 
 
 def suspects_of(sides, names=()):
@@ -50,7 +50,8 @@ def suspects_of(sides, names=()):
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             is_sure = maker or new or lines.issuperset(part.lineno for part in places)
-            suspect = _suspect(sides, new or places, *([] if is_sure else ["The wrong values begin in"]))
+            said = "Look at {}" if is_sure else "A mistake is in {}, or first shows there"
+            suspect = _suspect(sides, new or places, said)
             found.setdefault(tuple(suspect.marks), suspect)
     shown = {line for suspect in found.values() for line in suspect.marks}
     found = [s for s in found.values() if not _is_shown(sides, s.node, shown)]
@@ -291,9 +292,11 @@ def first_not_finite(sides):
             if _not_finite(values[0]) - read - usual and not (is_written or is_known):
                 made.append(node)
         made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute) and not sides.calls_helper(n)]
+        finite = [n for n, values in own.items() if is_number(values[0]) and not _not_finite(values[0])]
+        made = [n for n in made if not any(n in ast.walk(around) for around in finite)]  # 1 / (1 + inf) is right
         if made:
             node = min(made, key=lambda n: when[n][0])
-            return [_suspect(sides, [node], f"{_cause(node, own)} first occurs in")]
+            return [_suspect(sides, [node], f"{_cause(node, own)} first occurs in {{}}")]
     return []
 
 
