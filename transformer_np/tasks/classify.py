@@ -195,7 +195,6 @@ class ClassifyTask(Task):
     kind = "classify"
     example = "--data reviews.tsv --out runs/reviews"
     Options, Result = ClassifyOptions, Classifier
-    tokenizer_names = ("tokenizer",)
 
     def settled(self, options):
         """The options with all sizes and training settings: as given, from the run to fine-tune, or the defaults.

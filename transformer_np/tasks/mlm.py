@@ -103,7 +103,6 @@ class MLMTask(Task):
     kind = "mlm"
     example = "--text play.txt --out runs/words"
     Options, Result = MLMOptions, MaskedWords
-    tokenizer_names = ("tokenizer",)
 
     def load(self, options):
         """The texts, one per line, as a data.TextSplit."""

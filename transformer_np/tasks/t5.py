@@ -249,7 +249,6 @@ class T5Task(Task):
     kind = "t5"
     example = "--tasks sentiment,date,spans --text play.txt --out runs/mixture"
     Options, Result = T5Options, TextToText
-    tokenizer_names = ("tokenizer",)
 
     def load(self, options):
         """{task: data}: a data.Split of (input, output), for spans a data.TextSplit."""

@@ -82,7 +82,7 @@ def vocabulary(what, train, texts, **how):
 
 class Task:
     """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
-    `steps`, a TaskOptions), its `tokenizer_names`, and the first three methods below.
+    `steps`, a TaskOptions), its `tokenizer_names` if it has several, and the first three methods below.
 
     `Result` is the class that uses the model of a run, a Trained. `changeable` names the options that may change when a
     run is resumed.
@@ -91,7 +91,7 @@ class Task:
     kind = None  # its summary is in `tasks`
     example = None  # arguments for the command line
     Options = Result = None
-    tokenizer_names = ()
+    tokenizer_names = ("tokenizer",)
     changeable = ("steps",)
 
     def __init_subclass__(cls):

@@ -192,7 +192,6 @@ class GPTTask(Task):
     kind = "gpt"
     example = "--text play.txt --out runs/play"
     Options, Result = GPTOptions, TextGenerator
-    tokenizer_names = ("tokenizer",)
 
     def load(self, options):
         """The text, as a data.TextSplit: the first 90 % of its characters for training."""

@@ -112,7 +112,6 @@ class Word2VecTask(Task):
     kind = "word2vec"
     example = "--text play.txt --out runs/words"
     Options, Result = Word2VecOptions, WordVectors
-    tokenizer_names = ("tokenizer",)
 
     def load(self, options):
         """The text, as a data.TextSplit: validation uses pieces from the whole text, because its end may have a
