@@ -598,7 +598,7 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
     return dx, dw1, db1, dw2, db2
 
 --- the line that most failing cases show
-says: A mistake is in line @, or first shows there:
+says: A mistake is in line @, or shows there:
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
     V, eps = probs.shape[-1], label_smoothing
     mask = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
@@ -817,7 +817,7 @@ def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
     return dx
 
 --- the axes in front, in a list of their own, in a method of another class
-says: A mistake is in line @, or first shows there:
+says: A mistake is in line @, or shows there:
 class Heads:
     def __init__(self, number):
         self.number = number

@@ -62,7 +62,7 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
     return _turned(dy, -np.asarray(positions), adjacent=adjacent)  # shown
 
 --- one array in every place of a list
-says: A mistake is in lines @, or first shows there:
+says: A mistake is in lines @, or shows there:
 def rnn(x, w_x, w_h, b=None):
     B, T = x.shape[:2]
     given = x @ w_x if b is None else x @ w_x + b

@@ -50,7 +50,7 @@ def suspects_of(sides, names=()):
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             is_sure = maker or new or lines.issuperset(part.lineno for part in places)
-            said = "Look at {}" if is_sure else "A mistake is in {}, or first shows there"
+            said = "Look at {}" if is_sure else "A mistake is in {}, or shows there"
             suspect = _suspect(sides, new or places, said)
             found.setdefault(tuple(suspect.marks), suspect)
     shown = {line for suspect in found.values() for line in suspect.marks}

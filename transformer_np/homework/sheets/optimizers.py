@@ -196,6 +196,7 @@ def clip_cases(rng):
         case("a norm below 1 and max_norm", rng.uniform(0.2, 0.4), float(rng.uniform(0.7, 0.9))),
         case("a norm far below max_norm", rng.uniform(1.2, 1.5), float(rng.uniform(2.5, 3))),
         extended(overflown),
+        extended(case("a norm of 0", 0.0, 1.0)),
     ]
 
 
