@@ -175,7 +175,7 @@ def table(model, length, batch=1, measured=None):
     total = Part("total", **{name: sum(getattr(part, name) for part in rows) for name in summed})
 
     def row(name, layers, parameters, forward, backward, kept):
-        numbers = _flops(forward) + _flops(backward) + _bytes(size * kept.activations) + _bytes(size * kept.cache)
+        numbers = _flops(forward) + _flops(backward) + _column(size * kept.activations) + _column(size * kept.cache)
         return f"{name:<24}{layers:>7}{parameters:>13,}{numbers}".rstrip()
 
     heads = ("parameters", "forward", "backward", "activations", "cache")
@@ -208,10 +208,6 @@ def _flops(number):
     return _column(number, 1000, ("", "k", "M", "G", "T", "P"))
 
 
-def _bytes(number):
-    return _column(number)
-
-
 def _column(number, *how):
-    """As `in_units`, 13 wide."""
+    """As `in_units`, of bytes without `how`, 13 wide."""
     return f"{in_units(number, *how) if number else '–':>13}"

@@ -6,6 +6,7 @@ import signal
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partialmethod
 from importlib import import_module
 from multiprocessing import resource_tracker
 
@@ -60,19 +61,6 @@ class Contestant:
         self._process.join()
         self._connection.close()
 
-    def build(self):
-        """Load the module, make the work  ->  bytes of memory between the two, or None"""
-        return self._ask("build")
-
-    def check(self):
-        return self._ask("check")
-
-    def run(self, units):
-        return self._ask("run", units)
-
-    def most_memory(self):
-        return self._ask("most_memory")
-
     def _ask(self, method, *arguments):
         try:
             self._connection.send((method, arguments))
@@ -88,6 +76,10 @@ class Contestant:
             error.add_note(where)
             raise error
         return answer
+
+    build = partialmethod(_ask, "build")  # load the module, make the work  ->  bytes of memory between the two, or None
+    check, run = partialmethod(_ask, "check"), partialmethod(_ask, "run")  # of the work
+    most_memory = partialmethod(_ask, "most_memory")
 
     def _died(self):
         self._process.join(PATIENCE)

@@ -98,10 +98,6 @@ def _normalize(folder, prompted):
     return normalize
 
 
-def _dropout(folder, prompted):
-    return lambda vectors: vectors  # it is for training
-
-
 def _dense(folder, prompted):
     """A linear map and an activation, x (B, D)  ->  (B, D')"""
     path = folder / "config.json"
@@ -131,4 +127,5 @@ def _only(path, **supported):
 NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
 OF_TORCH = {"Identity": lambda x: x, "Tanh": np.tanh}  # the names of the classes
 OF_TORCH |= {name: ACTIVATIONS[ours].forward for name, ours in (("ReLU", "relu"), ("GELU", "gelu"), ("SiLU", "silu"))}
-MODULES = {"Pooling": _pooling, "Dense": _dense, "Normalize": _normalize, "Dropout": _dropout}
+MODULES = {"Pooling": _pooling, "Dense": _dense, "Normalize": _normalize}
+MODULES["Dropout"] = lambda folder, prompted: lambda vectors: vectors  # it is for training

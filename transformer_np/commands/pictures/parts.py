@@ -64,8 +64,13 @@ class _Question:
     def __init__(self, args):
         from ...models import Bert
         from ...support.checks import short
+        from ...tasks import load_trained
 
-        self._found = found = _run(args.model) if args.pretrained is None else _pretrained(args.pretrained)
+        if args.pretrained is None:
+            found = load_trained(args.model, "gpt", "translate", "t5", "classify", "mlm", newest=["gpt"])
+        else:
+            found = _pretrained(args.pretrained)
+        self._found = found
         where = "for" if found.labels is not None else "in" if isinstance(found.model, Bert) else "after"
         self.model, self.text, self.position = found.model, f"{where} {short(args.text)}", -1
         self._answer = [self.model.config.bos_id] if hasattr(self.model, "decode") else None
@@ -138,15 +143,8 @@ class _Question:
         return f"“{visible(token)}”"
 
 
-def _run(folder):
-    """The Trained of a run whose logits can be split."""
-    from ...tasks import load_trained
-
-    return load_trained(folder, "gpt", "translate", "t5", "classify", "mlm", newest=["gpt"])
-
-
 def _pretrained(folder):
-    """The same of a pretrained folder."""
+    """The Trained of a pretrained folder whose logits can be split."""
     from ...models import T5, Bert
     from ...models.decoder_only import DecoderOnly
     from ...pretrained import PretrainedFolder
