@@ -42,7 +42,8 @@ def _found(step, exercise, limit):
     judged = step in (_about_answer, _about_mistakes)  # as a student's would be, which no line of a teacher's is
     with nullcontext() if judged else lines_shown():
         try:
-            return list(step(exercise, limit))
+            found = step(exercise, limit)
+            return [found] if isinstance(found, str) else list(found or ())
         except Stopped as stopped:
             return [f"it does not end: {stopped}\n{stopped.trace}".rstrip()]
         except (Exception, SystemExit) as error:  # in a function of the teacher's
@@ -84,15 +85,12 @@ def _about_cases(exercise, limit):
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            yield f"its cases cannot be drawn. {crash_of(error).told}"
-            return
+            return f"its cases cannot be drawn. {crash_of(error).told}"
         if not isinstance(cases, list | tuple) or not cases or not all(isinstance(case, Case) for case in cases):
-            yield f"its cases must be a list of Case, at least one{_where(exercise.cases)}"
-            return
+            return f"its cases must be a list of Case, at least one{_where(exercise.cases)}"
         for case in cases:
             if not isinstance(case.arguments, tuple) or not isinstance(case.options, dict):
-                yield f"a Case needs a tuple of arguments, (x,), and a dict of options{_where(exercise.cases)}"
-                return
+                return f"a Case needs a tuple of arguments, (x,), and a dict of options{_where(exercise.cases)}"
 
 
 def _about_inputs(exercise, limit):
@@ -127,8 +125,7 @@ def _tried(exercise, limit):
 def _about_running(exercise, limit):
     for case, where, tried in _tried(exercise, limit):
         if tried.crash and not case.raises:
-            yield f"its reference crashes{where}. {tried.crash.told}"
-            return
+            return f"its reference crashes{where}. {tried.crash.told}"
 
 
 def _about_reference(exercise, limit):
@@ -138,30 +135,24 @@ def _about_reference(exercise, limit):
             if raised == case.raises:
                 continue
             instead = f", but {raised}" if raised else ""
-            yield f"its reference does not raise {case.raises}{where}{instead}{_where(exercise.reference)}"
-            return
+            return f"its reference does not raise {case.raises}{where}{instead}{_where(exercise.reference)}"
         if tried.changed:
-            yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
-            return
+            return f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
         results, structure = results_and_problem(exercise, case, tried.output)
         if structure:
-            yield f"its reference does not return the results it names{where}. {structure}"
-            return
+            return f"its reference does not return the results it names{where}. {structure}"
         for result, value in zip(exercise.results, results, strict=True):
             letters = result.axes.split()
             if "..." not in letters and len(letters) != value.ndim:
-                yield f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"
-                return
+                return f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"
             if value.size and np.isnan(value).all():
-                yield f"its reference returns nothing but NaN for {result.name}{where}{_where(exercise.reference)}"
-                return
+                return f"its reference returns nothing but NaN for {result.name}{where}{_where(exercise.reference)}"
             if _is_rounded(value, case) and exercise.drive is call and exercise.view is None:
-                yield (
+                return (
                     f"its reference returns {result.name} as {value.dtype}{where}, though its arguments are float64, "
                     f"so right answers are compared with what it has rounded: compute in float64"
                     f"{_where(exercise.reference)}"
                 )
-                return
 
 
 def _is_rounded(value, case):
@@ -185,12 +176,11 @@ def _about_draws(exercise, limit):
                 results = trials.results(case, attempt(exercise, exercise.reference, redrawn))
             if results is None or not all(map(close, results, expected[number])):
                 where = f" with {case.label}" if case.label else ""
-                yield (
+                return (
                     f"its results{where} are exact draws of a generator, and a right answer may draw in another way: "
                     "compare in `view` what does not depend on the draws, or call the answer in `drive` so that it "
                     f"does not{_where(exercise.cases)}"
                 )
-                return
 
 
 @contextmanager
@@ -213,36 +203,32 @@ def _about_stub(exercise, _):
     try:
         text = stub_file([exercise])
     except (OSError, KeyError, AttributeError) as error:
-        yield f"the students' file cannot be written. {type(error).__name__}: {error}"
-        return
+        return f"the students' file cannot be written. {type(error).__name__}: {error}"
     line = next((line for line in text.splitlines() if "homework.sheets.own" in line), None)
     if line:
         names = line.partition(" import ")[2]
-        yield f"its signature uses {names} of this file, which the students' file cannot import: write the value"
-        return
+        return f"its signature uses {names} of this file, which the students' file cannot import: write the value"
     try:
         exec(compile(text, "homework.py", "exec"), {"__name__": "homework"})
     except (Exception, SystemExit) as error:
-        yield f"the students' file cannot be imported. {type(error).__name__}: {error}"
+        return f"the students' file cannot be imported. {type(error).__name__}: {error}"
 
 
 def _about_answer(exercise, limit):
     try:
         answer = exercise.variant()
     except (Exception, SystemExit) as error:
-        yield f"its answer cannot be made. {crash_of(error).told}"
-        return
+        return f"its answer cannot be made. {crash_of(error).told}"
     for seed in SEEDS:
         verdict = verdict_on(exercise, answer, seed, limit)
         if not verdict.passed:
             said, below = re.fullmatch(r"[^:]*: (.*?)\.\n(.*)", f"{verdict.message}\n", re.DOTALL).groups()
             below = "" if verdict.misconception in exercise.mistakes else below  # they rewrite this very answer
-            yield f"its answer is not right: {' '.join(said.split())}{_where(exercise.answer)}\n{below}".rstrip()
-            return
+            return f"its answer is not right: {' '.join(said.split())}{_where(exercise.answer)}\n{below}".rstrip()
     try:
         Task(Trials(exercise, SEEDS[0]))
     except Exception as error:
-        yield f"`grade` cannot send it to a submission. {error}"
+        return f"`grade` cannot send it to a submission. {error}"
 
 
 def _about_rewrites(exercise, _):
@@ -317,7 +303,7 @@ def _alike(first, second):
 
 HINDRANCES = _about_cases, _about_running  # with a problem in these, nobody can be graded
 DOUBTS = _about_answer, _about_rewrites  # with one in these, right answers are wrong, or no wrong one is explained
-STEPS = (
+STEPS = (  # each returns its one problem, or yields them
     _about_fields, _about_cases, _about_inputs, _about_running, _about_reference, _about_draws, _about_stub,
     _about_rewrites, _about_answer, _about_mistakes,
 )  # fmt: skip
