@@ -21,7 +21,7 @@ from . import fine_tuning, mlm, runs
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option
 from .task import Setup, Task, vocabulary
-from .trained import Trained
+from .trained import ReadsEncoded
 
 # The built-in sentences follow rules without exceptions, which take long to find. A few thousand real texts are soon
 # memorized: on 10,605 snippets of film reviews, the validation loss ends at 1.29 with the defaults of BUILT_IN; with
@@ -96,7 +96,7 @@ class ClassifyOptions(TaskOptions):
             raise ValueError("pretrained and init exclude each other: both say where the weights come from")
 
 
-class Classifier(Trained):
+class Classifier(ReadsEncoded):
     """A trained model with its tokenizer and labels: from a text to the probability of each label.
 
     classifier = Classifier.load("runs/classify-1")
@@ -132,17 +132,6 @@ class Classifier(Trained):
             raise ValueError("the text is empty: there is nothing to classify")
         check_ids(encoded.ids, self.tokenizer, self.model.config.vocab_size)
         return encoded
-
-    def encode(self, text, second=None):
-        """The ids of one text between [CLS] and [SEP], or of a pair; as `read`."""
-        return self.read(text, second).ids
-
-    def inputs(self, text):
-        return tuple(inputs(self.read(text)).values())
-
-    def left_out(self, text, second=None):
-        """The number of tokens that are cut off, because the model reads at most max_len."""
-        return self.read(text, second).left_out
 
     def probabilities(self, text, second=None):
         """{label: probability} of one text or a pair, in the order of `labels`. They add to 1 if the output is "one" of

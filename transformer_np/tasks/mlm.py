@@ -7,12 +7,11 @@ from .. import data
 from ..data.masking import MASK_WORD
 from ..models import Bert, BertConfig
 from ..pretrained import PretrainedFolder
-from ..pretrained.folder import inputs
 from ..training import AdamW, MaskedLanguageModel, is_matrix
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, share_right
+from .trained import ReadsEncoded, Trained, share_right
 
 # the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
@@ -67,7 +66,7 @@ class MaskedWords(Trained):
         return text.replace(MASK_WORD, " ")
 
 
-class PretrainedMaskedWords(MaskedWords):
+class PretrainedMaskedWords(ReadsEncoded, MaskedWords):
     """The same with a pretrained BERT, whose own tokenizer knows [MASK]."""
 
     @classmethod
@@ -85,16 +84,6 @@ class PretrainedMaskedWords(MaskedWords):
         words.mask = mask[0]
         words.read = found.read
         return words
-
-    def encode(self, text):
-        """The ids of a text, as the pretrained tokenizer reads it."""
-        return self.read(text).ids
-
-    def inputs(self, text):
-        return tuple(inputs(self.read(text)).values())
-
-    def left_out(self, text):
-        return self.read(text).left_out
 
 
 class MLMTask(Task):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data import PAD, Seen, pad_batch
+from ..pretrained.folder import inputs
 from ..support.checks import refusing
 from . import runs
 
@@ -70,6 +71,21 @@ class Trained:
     def _made(cls, model, tokenizers, options, facts):
         """facts: those of the `Setup`. Raises ValueError if they do not fit the model."""
         return cls(model, *tokenizers.values())
+
+
+class ReadsEncoded(Trained):
+    """The base of those that read a text, or a pair of texts, as an Encoded: a subclass defines `read`."""
+
+    def encode(self, text, second=None):
+        """The ids of one text between [CLS] and [SEP], or of a pair; as `read`."""
+        return self.read(text, second).ids
+
+    def inputs(self, text):
+        return tuple(inputs(self.read(text)).values())
+
+    def left_out(self, text, second=None):
+        """The number of tokens that are cut off, because the model reads at most so many."""
+        return self.read(text, second).left_out
 
 
 def mean_loss(objective, batches):
