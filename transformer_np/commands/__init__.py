@@ -119,7 +119,9 @@ def number_of_workers(text):
 
 
 def check_writable(option, name):
-    """Raise ValueError if the file cannot be written: called before a long computation, not after it."""
+    """Raise ValueError if the file cannot be written: called before a long computation, not after it. None: no file"""
+    if name is None:
+        return
     path = Path(name)
     if path.is_dir():
         raise ValueError(f"{option} {name} is a folder: name a file in it")
@@ -130,8 +132,8 @@ def check_writable(option, name):
 
 
 def check_picture(option, name):
-    """Raise ValueError if a picture cannot be saved under this name."""
-    if Path(name).suffix.lower() not in PICTURE_ENDINGS:
+    """Raise ValueError if a picture cannot be saved under this name. None: no picture"""
+    if name is not None and Path(name).suffix.lower() not in PICTURE_ENDINGS:
         raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
     check_writable(option, name)
 

@@ -55,9 +55,8 @@ def run(args):
     if args.text and (len(whole) != 1 or "tasks" in whole):
         own = [name for name in WHOLE if name != "tasks"]
         raise ValueError(f"--text is the data of one of {', '.join(own)}: WHAT needs one of them, or leave out --text")
-    for option in ("json", "into"):
-        if getattr(args, option):
-            check_writable(f"--{option}", getattr(args, option))
+    check_writable("--json", args.json)
+    check_writable("--into", args.into)
     from ..bench import report
     from ..support.files import write_text
     from ..support.platform import check_processes

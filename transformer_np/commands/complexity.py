@@ -18,9 +18,8 @@ def add_parser(subparsers):
 
 
 def run(args):
-    for option, name in (("-o", args.out), ("--gradients", args.gradients)):
-        if name is not None:
-            check_picture(option, name)
+    check_picture("-o", args.out)
+    check_picture("--gradients", args.gradients)
     if args.out is not None and args.out == args.gradients:
         raise ValueError(f"-o and --gradients are both {args.out}: one picture would replace the other")
     from ..bench import complexity

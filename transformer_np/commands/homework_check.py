@@ -272,8 +272,7 @@ def _show_ways_on(args, standing, checks):
 
 def run_status(args):
     args.file = found_file(args.file)
-    if args.out:
-        check_picture("--out", args.out)
+    check_picture("--out", args.out)
     with course_of(args, args.file) as course:
         checks = checks_of(args, args.file)
         if checks is None:

@@ -84,8 +84,7 @@ def run(args):  # the imports stand here because no other action needs them
     table, out = FORMATS[args.format]
     out = args.out or out
     check_writable("--out", out)
-    if args.picture:
-        check_picture("--picture", args.picture)
+    check_picture("--picture", args.picture)
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     single = args.format == "gradescope"

@@ -12,8 +12,7 @@ def run_training(args):
 
     if args.what is None:
         raise ValueError(f"say what to run: transformer-np homework run {args.file} train")
-    if args.out:
-        check_picture("-o", args.out)
+    check_picture("-o", args.out)
     with course_of(args, args.file) as course:
         if not course.points.keys() - own_exercises().keys():
             raise ValueError(f"{args.file}: no exercise of the course is a function that this training run uses")

@@ -20,8 +20,7 @@ def run(args):
         raise ValueError("there is nothing to do: give a WORD, --analogy A B C or --save FILE")
     if args.binary and not args.save:
         raise ValueError("--binary needs --save FILE")
-    if args.save:
-        check_writable("--save", args.save)
+    check_writable("--save", args.save)
     vectors = given_vectors(args)
     found = [(word, vectors.neighbours(word, args.count)) for word in args.word]
     if args.analogy:

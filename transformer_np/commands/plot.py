@@ -26,8 +26,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    if args.out is not None:
-        check_picture("-o", args.out)
+    check_picture("-o", args.out)
     from .. import plots
 
     drawn = args.draw(args, plots)
