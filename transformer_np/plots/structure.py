@@ -40,8 +40,8 @@ def architecture(model):
 
 def _encoder_decoder(model):
     c = model.config
-    B, S = _sizes("B", "S", model.src_input, [block.attention for block in model.encoder])
-    Bt, T = _sizes("B", "T", model.tgt_input, [block.self_attention for block in model.decoder])
+    B, S = _sizes("S", model.src_input, [block.attention for block in model.encoder])
+    Bt, T = _sizes("T", model.tgt_input, [block.self_attention for block in model.decoder])
     D, V = c.d_model, c.tgt_vocab_size
     source, target = _shape(B, S, D), _shape(Bt, T, D)
     encoder = [Words("source ids"), _shape(B, S)]
@@ -68,7 +68,7 @@ def _encoder_decoder(model):
 
 def _decoder_only(model):
     c, recurrent = model.config, isinstance(model, TransformerXL)
-    B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
+    B, T = _sizes("T", model, [block.attention for block in model.blocks])
     S = _keys(model.blocks[0].attention, f"{c.mem_len} + {T}" if recurrent else T)
     x = _shape(B, T, c.d_model)
     embedding = Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED)
@@ -88,7 +88,7 @@ def _decoder_only(model):
 
 def _bert(model):
     c = model.config
-    B, S = _sizes("B", "S", model, [block.attention for block in model.blocks])
+    B, S = _sizes("S", model, [block.attention for block in model.blocks])
     x = _shape(B, S, c.d_model)
     tables = f"{c.vocab_size}, {c.max_len} and {c.type_vocab_size} × {c.d_model}"
     modules = model.embedding, model.position, model.segment
@@ -188,7 +188,7 @@ def _heads(attention):
     return counted(count, "head")
 
 
-def _sizes(B, length, entrance, attentions):
+def _sizes(length, entrance, attentions):
     """Batch and length of the last forward pass, or the letters."""
     for attention in attentions:
         weights = _kept(attention, "weights")
@@ -196,7 +196,7 @@ def _sizes(B, length, entrance, attentions):
             shape = weights[0].shape if isinstance(weights, tuple) else weights.shape
             return shape[0], shape[2]
     ids = _kept(entrance.embedding, "ids")
-    return (B, length) if ids is None else ids.shape
+    return ("B", length) if ids is None else ids.shape
 
 
 def _keys(attention, otherwise):

@@ -39,10 +39,6 @@ class Team:
         that slice, `optimizer.grad` is now the sum."""
         return slice(0, optimizer.data.size)
 
-    def total_of_parts(self, number):
-        """The sum of a number over the slices that `add_gradients` returned to the members."""
-        return self.total(number)[0]
-
     def updated(self, optimizer):
         """Wait until every member has updated its slice; then all have all parameters."""
 

@@ -178,7 +178,7 @@ class Trainer:
         self._check_finite("the loss", loss, number)
         own = team.add_gradients(self.optimizer)
         if self.clip_norm is not None:
-            norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, team.total_of_parts)
+            norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, lambda part: team.total(part)[0])
             self._check_finite("the norm of the gradient", norm, number)
         if self.schedule is not None:
             rate = self.schedule(number)

@@ -40,7 +40,7 @@ def described(tokenizer):
     if model["type"] == "BPE":
         pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"])
         model["merges"] = [(vocabulary[a], vocabulary[b], vocabulary[a + b]) for a, b in pairs]
-    before, after = _around(found.get("post_processor"), vocabulary)
+    before, after = _around(found.get("post_processor"))
     rules = {name: found.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")}
     bytewise = any(part["type"] == "ByteLevel" for part in _parts("decoder", rules["decoder"]))
     listed = [tokens.get(i) for i in range(1 + max(tokens))]
@@ -56,7 +56,7 @@ def _parts(name, part):
     return [part, *(each for one in inside for each in _parts(name, one))]
 
 
-def _around(processor, vocabulary):
+def _around(processor):
     """The ids of the special tokens before and after a text."""
     before, after = [], []
     for part in _parts("post_processor", processor):
