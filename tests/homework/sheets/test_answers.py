@@ -82,7 +82,7 @@ def ids_alone(model, src, max_len=64, use_cache=True, return_log_probs=False):
     return all_exercises()["greedy_decode"].reference(model, src, max_len)
 
 
-@lecture("EncoderBlock", "a key/value cache")
+@lecture("EncoderBlock", "a key/value cache", "a key/value cache plus padding")
 class WithoutACache(blocks.EncoderBlock):
     def forward(self, x, mask=None, cache=None):
         return super().forward(x, mask)

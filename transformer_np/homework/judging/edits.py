@@ -88,7 +88,7 @@ def edits_of(tree, without=(), order=()):
                     continue
                 when = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
                 edit = Edit(kind, when, node, parent, field, index, new)
-                if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
+                if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.AugAssign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
     for key, edits in alike.items():
@@ -117,7 +117,10 @@ def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
 
 
 def _same_edit(edit, names):
-    """A key that is equal for the same edit of the same expression, of an axis, and of an assignment to a parameter."""
+    """A key that is equal for the same edit of the same expression, of an axis, of an assignment to a parameter, and
+    of one to an index that occurs several times."""
+    if edit.kind == "repeated":
+        return edit.kind
     if isinstance(edit.node, ast.Assign) and edit.kind == "name":
         return "kept" if edit.node.targets[0].id in names.parameters else edit
     if edit.kind in ("axis", "lost axis") and isinstance(edit.new, ast.Call):
@@ -186,6 +189,8 @@ def _small(node, parent, field, names):
         yield "not a copy", *_around("np.array(x)", node)
     if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
         yield "transpose", *_around(_TURNED, node)
+    if field == "args" and name_of(parent.func) == "range" and not isinstance(node, ast.Constant):
+        yield from (("missing term", new) for new in _around("x + 1; x - 1", node))
     for kind, form, others in _forms().get(_type_of(node), ()):
         found = {}
         if _match(form, node, found):

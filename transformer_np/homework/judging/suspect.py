@@ -42,6 +42,8 @@ def suspects_of(sides, names=()):
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     first, found = sides.failed[0], {}
+    variables = {n: v for n, v in sides.values(first).items() if isinstance(n, ast.Name | ast.Attribute)}
+    wrong = {n for n, values in variables.items() if all(map(is_data, values))} - sides.fine_in(first, False)
     if not both and single and proven and sides.is_before(proven[0][-1], single[0][-1], first):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
@@ -49,7 +51,8 @@ def suspects_of(sides, names=()):
         maker, new = search.maker(places), _new_array(sides, first)
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
-            is_sure = maker or new or lines.issuperset(part.lineno for part in places)
+            read = {n for part in places for n in ast.walk(part)} - {*places}
+            is_sure = maker or new or (lines.issuperset(part.lineno for part in places) and not read & wrong)
             said = "Look at {}" if is_sure else "A mistake is in {}, or shows there"
             suspect = _suspect(sides, new or places, said)
             found.setdefault(tuple(suspect.marks), suspect)

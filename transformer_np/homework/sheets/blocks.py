@@ -44,6 +44,11 @@ def _padding(rng, rows, length):
     return padding_mask(ids, 0)
 
 
+def _so_far(masks, t):
+    """The masks of token t and the keys up to it, of which a causal one, (T, T), hides none."""
+    return (mask[..., : t + 1] for mask in masks if mask.ndim > 2)
+
+
 def _cases_of_all(rng, case):
     """The cases that all three have; the first is the plain one."""
     return [
@@ -263,6 +268,7 @@ def encoder_cases(rng):
         case("no mask", None),
         extended(case("a tuple of masks", (causal, padding))),
         extended(case("a key/value cache", causal, cache=True)),
+        extended(case("a key/value cache plus padding", cache=True)),
     ]
 
 
@@ -273,7 +279,7 @@ def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, ca
 
     def forward(block, x):
         held, first = KeyValueCache(), range(min(3, x.shape[1]) if cache else 0)
-        steps = [block.forward(x[:, t : t + 1], cache=held) for t in first]
+        steps = [block.forward(x[:, t : t + 1], *_so_far(masks, t), cache=held) for t in first]
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
@@ -329,6 +335,7 @@ def decoder_cases(rng):
         extended(case("a mask but no memory_mask", masks=(masks[0], None))),
         extended(case("tuples of masks", masks=tuples)),
         extended(case("key/value caches", cache=True)),
+        extended(case("key/value caches plus padding", masks=(square[1][1], masks[1]), cache=True)),
         extended(case("key/value caches but no masks", masks=(), cache=True)),
     ]
 
@@ -345,7 +352,8 @@ def drive_decoder(
         for t in range(min(3, x.shape[1]) if cache else 0):
             if t == 1:
                 caches = caches[0], KeyValueCache()  # only the first holds the target
-            steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
+            mask = next(_so_far(masks[:1], t), None)
+            steps.append(block.forward(x[:, t : t + 1], memory, mask, memory_mask=memory_mask, cache=caches))
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
