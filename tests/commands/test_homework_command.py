@@ -300,7 +300,7 @@ def test_the_students_line_is_shown_and_what_the_file_prints(capsys, written, mo
     [
         (["check", "missing.py"], "there is no file missing.py"), (["check", "missing/folder"], "there is no file"),
         (["check", "empty"], "this folder contains no .py file"), (["check", "notes.txt"], "must be a .py file"),
-        (["check", "nothing.py"], "contains no answer to an exercise"),
+        (["check", "nothing.py"], "contains no answer to an exercise"), (["check", "other"], "words.py was skipped"),
         (["check", "imports.py"], "for example, softmax is imported from transformer_np.functional"),
         (["check", "right.py", "softmx"], "did you mean softmax?"), (["hint", "softmx"], "did you mean softmax?"),
         (["solution", "softmx"], "did you mean softmax?"), (["status"], "transformer-np homework start ."),
@@ -315,6 +315,7 @@ def test_bad_use(capsys, here, written, args, told):
     (here / "empty").mkdir()
     written("x", "notes.txt")
     written("x = 1\n", "nothing.py")
+    written("x = 1\n", "other/nothing.py").with_name("words.py").write_text(RIGHT, encoding="utf-16")
     written("from transformer_np.functional import softmax\n", "imports.py")
     written(RIGHT, "right.py")
     written(stub_file(list(all_exercises().values())[:5]), "stubs.py")

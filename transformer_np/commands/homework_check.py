@@ -81,7 +81,7 @@ def checks_of(args, path):
         say(LoadError(Path(path) / file if Path(path).is_dir() else path, crash))
     if submission.definitions or getattr(args, "json", False):
         return Checks(submission, getattr(args, "seed", None), limit)
-    remarks = not_found(submission.survey, submission.survey.elsewhere)
+    remarks = [*submission.skipped, *not_found(submission.survey, submission.survey.elsewhere)]
     if submission.crashes:
         for remark in remarks:
             say(f"! {remark}")

@@ -72,7 +72,7 @@ def _about_fields(exercise, _):
         yield "results is empty: name what the answer returns, (Result('y', 'B T D'),)"
     try:
         if not exercise.mistakes:
-            yield "it has no mistakes, so that no wrong answer is explained"
+            yield "it has no mistakes, so that only those of one small edit are explained"
     except ValueError as error:
         yield f"its mistakes cannot be read: {error}"
 
