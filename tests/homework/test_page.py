@@ -308,6 +308,10 @@ def test_an_answer_that_stops_has_its_line(page):
     assert said["outcome"] == "cannot be imported" and "No module named 'torch'" in said["text"]
     interrupted = answered(page, "relu", "def relu(x):\n    raise KeyboardInterrupt\n")
     assert (interrupted["outcome"], interrupted["line"]) == ("crashed", 2)
+    for text, mark in ((RELU, "right"), ("def relu(x):\n    return x\n", "not right yet")):
+        answered(page, "relu", text)
+        chosen = "document.querySelector('#list [aria-current=true]')"
+        assert run(page[0], f"return {chosen}.getAttribute('aria-label')") == f"relu, {mark}"
 
 
 def test_save_open_reload_without_a_network_and_a_full_disk(page, here):

@@ -153,10 +153,7 @@ function failed(name, stopped, error) {
 function note(name, text, found) {
   if (answers.of(name).text !== undefined && answers.of(name).text !== text) return; // edited in the meantime
   const importable = found.outcome !== "cannot be imported";
-  if (text !== exercises.get(name).text) {
-    const passed = found.passed || answers.of(name).passed;
-    answers.set(name, { text, outcome: found.outcome, passed, importable });
-  }
+  if (text !== exercises.get(name).text) answers.set(name, { text, outcome: found.outcome, passed: found.passed, importable });
   last[name] = found;
   list();
 }
