@@ -17,6 +17,7 @@ from shared import call, done, fails, stdin
 
 from transformer_np import __version__, cli
 from transformer_np import functional as F
+from transformer_np.commands import say_words
 from transformer_np.inspection import gradcheck
 from transformer_np.support import transliteration
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
@@ -333,6 +334,11 @@ def test_pictures(capsys, here, arguments, beginning):
     name = arguments.split()[-1]
     assert call(capsys, "plot", *arguments.split()) == (0, f"{name}\n", "")
     assert (here / name).read_bytes().startswith(beginning)
+
+
+def test_an_unknown_blank_can_be_seen(capsys):
+    say_words([" ", "x"])
+    assert capsys.readouterr().err == "the model does not know: ' ', x\n"
 
 
 @pytest.mark.usefixtures("run")

@@ -285,7 +285,7 @@ class Unseen:
 def say_words(words, what="the model does not know"):
     """A note on stderr about words, if there are any."""
     if words:
-        say(f"{what}: {', '.join(words)}")
+        say(f"{what}: {', '.join(word if word.strip() else repr(word) for word in words)}")
 
 
 def say_left_out(count, what="the text", reads="beginning"):
