@@ -69,6 +69,8 @@ def test_a_text_and_a_translation_to_begin_with(small_runs, tmp_path, capsys, mo
     assert err.splitlines()[1].startswith("expect mistakes: it has seen 6 words: ")
     data = data_of(out)
     assert [data["tokenizers"][1]["vocabulary"][i] for i in data["written"]] == ["Ana", "<unk>", "<eos>"]
+    assert call(capsys, "-o", out) == (0, f"{out}\n", "")  # its pairs have none of the words of the lecture's sentence
+    assert data_of(out)["text"] in data["examples"]
 
 
 @pytest.mark.long

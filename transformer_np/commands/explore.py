@@ -15,7 +15,7 @@ KINDS = "translate", "gpt", "classify"  # of runs that have a page; the first tw
 def add_parser(subparsers):
     parser = add_command(subparsers, "explore", run, '"Lucas will travel in December" -o page.html')
     add = parser.add_argument
-    add("text", nargs="?", metavar="TEXT", help="the text that the page begins with (default: the lecture's sentence)")
+    add("text", nargs="?", metavar="TEXT", help="what the page begins with (default: a text that the model knows)")
     add("-o", "--out", metavar="FILE", help=f"the page: .html (default: {PAGE}, which is then opened in a browser)")
     default = "the newest translator below this folder, else GPT, else, without TEXT, a page of the package"
     add_model(parser, f"folder of a run: translate, gpt or classify (default: {default})", "a pretrained BERT or GPT")
@@ -58,10 +58,9 @@ def run_page(args):
     task, examples = trained.task(), unseen_texts(trained.task(), folder)
     examples = examples[:: max(1, len(examples) // EXAMPLES)][:EXAMPLES]  # evenly from all
     reader, text = trained.reader, args.text
-    if text is None and task.kind == "translate":
-        text = LECTURE_SENTENCE
-    elif text is None:
-        text = next((each for each in examples if not reader.unknown(each)), next(iter(examples), None))
+    if text is None:
+        texts = [LECTURE_SENTENCE, *examples] if task.kind == "translate" else examples
+        text = next((each for each in texts if not reader.unknown(each)), next(iter(texts), None))
     if text is None:
         raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
     trained.encode(text)  # raises ValueError for a text that it cannot read
