@@ -97,6 +97,7 @@ def test_stuck():
 def test_unknown_words_and_long_sources():
     only(replace(FLAT, unknown=0.2), "^20% of the tokens in unseen data are unknown, .* at most once .*--tokens char")
     only(replace(FLAT, longer=(7, 12)), r"^7 unseen sources are longer than any in training \(at most 12 tokens\)")
+    only(replace(FLAT, longer=(1, 1)), r"^1 unseen source is longer than any in training \(at most 1 token\)")
     assert advice(replace(FLAT, unknown=0.01)) == []
 
 

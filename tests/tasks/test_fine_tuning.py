@@ -299,6 +299,8 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
         assert_same(load_any("folder"), run.model)
     message = fails(capsys, "merge", "--model", "merged", "--out", "merged")
     assert message == "merged already has a model: choose another folder"
+    message = fails(capsys, "merge", "--model", "merged", "--out", f"merged/{CHECKPOINT}")
+    assert message == f"merged/{CHECKPOINT} is a file, expected the folder of a run"
     with pytest.raises(FileExistsError, match="folder already has a model"):
         runs.merge_as_pretrained("merged", "folder")
 

@@ -13,10 +13,9 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..support.files import held
     from ..tasks import runs
 
-    if args.pretrained:
-        runs.merge_as_pretrained(args.model, args.out)
-    else:
-        runs.merge(args.model, args.out)
+    with held(args.out):
+        (runs.merge_as_pretrained if args.pretrained else runs.merge)(args.model, args.out)
     print(f"saved in {args.out}")

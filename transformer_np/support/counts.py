@@ -3,4 +3,4 @@
 
 def counted(number, what):
     """ "1 token", "1,024 tokens"."""
-    return f"{number:,} {what}{'s'[: number != 1]}"
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data import UNK, Tokenizer
+from ..support.counts import counted
 from ..training import NegativeSampling
 from .options import MUON_LR
 
@@ -161,7 +162,8 @@ def _longer(measured):
     count, longest = measured.longer
     if not count:
         return None
-    longer = f"{count} unseen sources are longer than any in training (at most {longest} tokens)"
+    sources = f"{counted(count, 'unseen source')} {'is' if count == 1 else 'are'}"
+    longer = f"{sources} longer than any in training (at most {counted(longest, 'token')})"
     return f"{longer}: the model has not learned these positions; train with long ones"
 
 
