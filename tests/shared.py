@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -99,6 +100,12 @@ def stderr_until(process, pattern):
     return said
 
 
+def python(*arguments, **options):
+    """What Python does with these arguments, in a process of its own."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, **{"capture_output": True, "encoding": "utf-8", "timeout": 300, **options})
+
+
 def resize(browser, width, height=900):
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -110,6 +117,6 @@ def few_of(cases, few):
 
 
 # before the arguments of a command that takes code in C for stuck after half a second, not after five
-IMPATIENT = [sys.executable, "-c", "import sys\nfrom transformer_np import __main__, homework\n"
+IMPATIENT = ["-c", "import sys\nfrom transformer_np import __main__, homework\n"
              "homework.limit.GRACE = 0.5\nsys.exit(__main__.main())"]  # fmt: skip
 A_STEP_IS_DONE = rb" [1-9]\d*/\d+ \["  # on the bar of a training run

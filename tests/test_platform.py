@@ -1,10 +1,10 @@
 """A platform without processes, threads, timers and locks: a browser, imitated in a process. A real one runs in
 tests/homework/test_page.py."""
 
-import subprocess
 import sys
 
 import pytest
+from shared import python
 
 LIKE_A_BROWSER = """
 import faulthandler, os, signal, subprocess, sys, sysconfig, threading, time, types
@@ -34,8 +34,7 @@ time.process_time = lambda: 0.0  # it stands still
 
 def in_a_browser(folder, text):
     """What Python prints, in `folder`."""
-    command = [sys.executable, "-c", LIKE_A_BROWSER + text]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = python("-c", LIKE_A_BROWSER + text, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

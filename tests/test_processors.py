@@ -4,11 +4,10 @@ OpenBLAS and NumPy choose their kernels by the processor, and the environment ca
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from shared import python
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ["Haswell", "SkylakeX", "Zen"]
@@ -54,7 +53,7 @@ for name, picture in pictures.items():
 def said(tmp_path, **kernels):
     """What SAID prints in a process with these kernels."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **kernels}
-    return subprocess.run([sys.executable, "-c", SAID], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    return python("-c", SAID, env=environment, cwd=tmp_path)
 
 
 @pytest.mark.release

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, fails, flags_of, made, stderr_until
+from shared import A_STEP_IS_DONE, fails, flags_of, made, python, stderr_until
 
 from transformer_np import cli, models
 from transformer_np.data import read_text, read_vectors
@@ -58,11 +58,6 @@ def learned(tmp_path_factory):
     (folder / "text.txt").write_text(TEXT, encoding="utf-8")
     GPTTask().train(GPTOptions(text=folder / "text.txt", **OPTIONS), folder / "run", progress=False)
     return folder
-
-
-def python(*arguments, **options):
-    """What Python does with these arguments, in a process of its own."""
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------

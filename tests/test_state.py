@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np import trace
 from transformer_np.data import LabelledBatches
 from transformer_np.layers import Linear, MultiHeadAttention
 from transformer_np.layers.initial import blank
@@ -310,20 +309,3 @@ def test_methods_are_those_of_one_object_again_after_an_error():
         assert one(1) == "new" and other.forward.__func__ is Linear.forward
         1 / 0  # noqa: B018
     assert "forward" not in vars(one) and "backward" not in vars(one)
-
-
-def test_two_traces_at_once_note_their_own_model(monkeypatch):
-    first, second = transformer(), transformer(num_heads=1)
-    expected = [[step.function for step in trace(model, SRC, TGT)] for model in (first, second)]
-    barrier, found = threading.Barrier(2), {}
-
-    def traced(name, model):
-        barrier.wait(10)
-        found[name] = [[step.function for step in trace(model, SRC, TGT)] for _ in range(5)]
-
-    threads = [threading.Thread(target=traced, args=pair) for pair in enumerate((first, second))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {0: [expected[0]] * 5, 1: [expected[1]] * 5}

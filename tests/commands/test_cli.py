@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import call, done, fails, stdin
+from shared import call, done, fails, python, stdin
 
 from transformer_np import __version__, cli
 from transformer_np import functional as F
@@ -36,12 +36,6 @@ def fails_at_once(capsys, *args):
     found, out, err = call(capsys, *args)
     assert (found, out, len(err.splitlines())) == (2, "", 1), err
     return err.removeprefix("transformer-np: error: ").rstrip("\n")
-
-
-def shell(*args, encoding="utf-8", **options):
-    """The command in a process of its own."""
-    command = [sys.executable, "-m", "transformer_np", *map(str, args)]
-    return subprocess.run(command, capture_output=True, encoding=encoding, **options)
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +111,7 @@ def test_help_loads_nothing_heavy():
     heavy = {"numpy", "matplotlib", "tqdm", "difflib", "transformer_np.models"}
     code += f"print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
     for line in ("", "--help", "--version", "translate --help", "homework --help", "train --help", "plot --help"):
-        arguments = [sys.executable, "-c", code, *line.split()]
-        result = subprocess.run(arguments, capture_output=True, encoding="utf-8")
+        result = python("-c", code, *line.split())
         assert result.stdout and result.stderr == "[]\n"
 
 
@@ -147,7 +140,7 @@ def test_messages_name_the_flags(message, shown):
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_a_console_without_utf8(encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    hint = shell("homework", "hint", "softmax_backward", "--level", 2, encoding=encoding, env=environment)
+    hint = python(*CHECK[1:3], "homework", "hint", "softmax_backward", "--level", 2, encoding=encoding, env=environment)
     assert (hint.returncode, hint.stderr) == (0, "") and "sum" in hint.stdout
 
 

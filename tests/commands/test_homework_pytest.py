@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -11,6 +10,7 @@ from functools import partial
 from importlib.metadata import entry_points
 
 import pytest
+from shared import python
 
 from transformer_np import cli
 from transformer_np.homework import limit
@@ -58,8 +58,7 @@ def run(folder, *arguments):
 
 def run_anew(folder):
     """The same in a new process."""
-    command = [sys.executable, "-m", "pytest", *plugin(), *QUIET]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    done = python("-m", "pytest", *plugin(), *QUIET, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -138,8 +137,7 @@ TRACE = "open('executed', 'w').close()\n"
 def test_a_file_of_the_students_that_hides_a_module(name, hidden, homework):
     (homework / name).write_text(TRACE)
     told = f"Your file {name} hides {hidden} {name[:-3]}: rename it."
-    command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "embedding"]
-    checked = subprocess.run(command, cwd=homework, capture_output=True, text=True)
+    checked = python(*"-m transformer_np homework check homework.py embedding".split(), cwd=homework)
     assert (checked.returncode, checked.stderr) == (0, f"{told}\n")
     if name == "numpy.py":  # pytest itself imports random before it reads a plugin
         code, out = run_anew(homework)
@@ -153,6 +151,6 @@ def test_no_submission_is_imported_from_the_current_folder(tmp_path):
         (tmp_path / name).write_text(TRACE + f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
     (tmp_path / "course.toml").write_text('exercises = ["relu"]\n')
     command = "-m transformer_np homework grade . --course course.toml -q --trust --seconds 5".split()
-    graded = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True)
+    graded = python(*command, cwd=tmp_path)
     assert (graded.returncode, graded.stdout.count("0 of 1")) == (0, 5), graded.stderr
     assert not (tmp_path / "executed").exists()

@@ -2,12 +2,12 @@
 
 import io
 import json
-import subprocess
 import sys
 from functools import cache
 from itertools import product
 
 import pytest
+from shared import python
 from test_grade import SOFTMAX, grade, hand_in
 
 from transformer_np import cli
@@ -227,7 +227,7 @@ def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path, name):
     content = notebook(first, "homework.progress()", RELU) if name.endswith("b") else f"{first}\n{RELU}# to plot\n"
     (tmp_path / name).write_text(content, encoding="utf-8")
     code = f"from transformer_np.homework import load; load({str(tmp_path / name)!r})"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code, check=True)
 
 
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])

@@ -1,13 +1,13 @@
 """What a submission is kept in by: each wall on its own, and what comes back through the last opening."""
 
 import marshal
-import subprocess
 import sys
 import textwrap
 from types import CodeType
 
 import numpy as np
 import pytest
+from shared import python
 
 from transformer_np.grading.sandbox import calls, keeper, package, session, wire
 from transformer_np.grading.sandbox.session import Limits, Task, try_submission
@@ -18,8 +18,7 @@ from transformer_np.homework.judging.trials import Trials
 def in_a_process(code, **values):
     """Run code in a process of its own; returns what it printed."""
     head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
-    command = [sys.executable, "-c", head + textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = python("-c", head + textwrap.dedent(code))
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 

@@ -1,7 +1,6 @@
 """A check ends: answers that loop, sleep, catch everything, or raise what cannot be shown."""
 
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import IMPATIENT
+from shared import IMPATIENT, python
 
 from transformer_np.homework import check, load
 from transformer_np.homework.checking import verdict_on
@@ -184,8 +183,7 @@ def test_a_limit_is_above_0(seconds):
 @pytest.mark.parametrize("top", ["    return sum(range(10**12))", "    return x\n\n\nsum(range(10**12))"])
 def test_c_code_that_does_not_return_ends_the_command(tmp_path, top):
     (tmp_path / "homework.py").write_text(f"def relu(x):\n{top}\n", encoding="utf-8")
-    command = [*IMPATIENT, "homework", "check", "homework.py", "--time-limit", "0.2"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = python(*IMPATIENT, "homework", "check", "homework.py", "--time-limit", "0.2", cwd=tmp_path)
     assert ended.returncode == 1
     assert f'File "homework.py", line {2 + top.count(chr(10))} in ' in ended.stderr
 
@@ -206,7 +204,7 @@ def test_a_profiler_works_after_a_limit_in_a_thread():
         (lambda: None)()
         sys.setprofile(None)
     """
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    assert python("-c", code, timeout=60).returncode == 0
 
 
 STAYS = """
@@ -226,7 +224,6 @@ def relu(x):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a detached process has no parent")
 def test_what_a_file_leaves_behind_ends_with_the_command(tmp_path):
     (tmp_path / "homework.py").write_text(STAYS)
-    command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "relu"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = python(*"-m transformer_np homework check homework.py relu".split(), cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("relu: right.\n"), done.stderr
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

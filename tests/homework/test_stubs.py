@@ -2,12 +2,11 @@
 
 import ast
 import inspect
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from shared import python
 
 from transformer_np import cli
 from transformer_np.homework import all_exercises, check, checking, load
@@ -91,7 +90,7 @@ def test_ruff_finds_nothing(tmp_path, names):
     file.write_text(stub_file([all_exercises()[name] for name in names]), encoding="utf-8")
     strict = ["check", "--isolated", "--select", "E,F,W,B", "--ignore", "E402", "--line-length", "120"]
     for arguments in (["check", "--isolated"], strict):  # a chapter has the imports that it needs
-        result = subprocess.run([sys.executable, "-m", "ruff", *arguments, file], capture_output=True, encoding="utf-8")
+        result = python("-m", "ruff", *arguments, file)
         assert result.returncode == 0, result.stdout
 
 

@@ -1,10 +1,9 @@
 """A teacher's files that nobody can be graded with: `verify` and `grade` name the file and the line, and end."""
 
 import re
-import subprocess
 
 import pytest
-from shared import IMPATIENT
+from shared import IMPATIENT, python
 
 from transformer_np import cli
 from transformer_np.commands.homework_grade import _check_own
@@ -125,7 +124,7 @@ def test_two_files_with_one_exercise_are_named(folder, capsys, tmp_path):
 def test_a_loop_in_c_ends_too(place, folder):
     indent = place[: len(place) - len(place.lstrip())]
     folder(place, f"{indent}sum(range(10**13))\n{place}")
-    run = subprocess.run([*IMPATIENT, "homework", *VERIFY], capture_output=True, text=True)
+    run = python(*IMPATIENT, "homework", *VERIFY)
     assert run.returncode == 1
     assert re.search(r'scaled\.py", line \d', run.stderr)
 

@@ -69,22 +69,6 @@ def test_values_at_the_start():
     assert LayerNorm(D).beta.data.tolist() == [0] * D
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda bias: Linear(D, FF, bias=bias), lambda bias: LayerNorm(D, bias=bias),
-        lambda bias: FeedForward(D, FF, bias=bias), lambda bias: FeedForward(D, FF, "gelu", bias=bias),
-        lambda bias: layers.MultiHeadAttention(D, H, bias=bias),
-    ],
-)  # fmt: skip
-def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
-    without, with_bias = random_module(make(bias=False)), make(bias=True)
-    missing, _ = with_bias.load_state_dict(without.state_dict(), strict=False)
-    assert all(name.startswith("b") and not getattr(with_bias, name).data.any() for name in missing)
-    x = rng.normal(size=(B, T, D)).astype(np.float32)
-    assert np.array_equal(without(x), with_bias(x))
-
-
 @pytest.mark.parametrize("start", [0, 2, 6])
 def test_positions_start_where_told(rng, random_module, start):
     x = rng.normal(size=(B, T, D))

@@ -3,8 +3,6 @@
 import inspect
 import io
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -15,7 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
-from shared import call, few_of
+from shared import call, few_of, python
 
 from transformer_np import masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
@@ -118,7 +116,7 @@ def test_only_plots_imports_matplotlib_and_never_pyplot():
         plots.positional_encoding(3, 4)._repr_png_()
         assert "matplotlib.pyplot" not in sys.modules
     """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code, check=True)
     package = Path(plots.__file__).parent.parent
     importing = [f for f in package.rglob("*.py") if re.search(r"^\s*(import|from) matplotlib", f.read_text(), re.M)]
     assert {file.relative_to(package).parts[0] for file in importing} == {"plots"}

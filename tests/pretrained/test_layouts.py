@@ -8,7 +8,6 @@ transformers is needed.
 import json
 import os
 import pickle
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -20,7 +19,7 @@ from reference import make_llama
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from shared import assert_same, peak_of
+from shared import assert_same, peak_of, python
 
 from transformer_np import models
 from transformer_np.decoding import generate, greedy_decode
@@ -315,8 +314,7 @@ def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
     write_safetensors(tmp_path / "model.safetensors", zeros)
     # Memory that imports have used and freed would be used again by gradients of 0, and count as touched by them.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
-    command = [sys.executable, "-c", PEAK, tmp_path]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = python("-c", PEAK, tmp_path, env=environment, check=True)
     peak, size = map(int, done.stdout.split())
     assert size > 80e6 and 0.9 * size < peak < 1.12 * size
 
