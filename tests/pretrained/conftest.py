@@ -1,9 +1,9 @@
 """The one way in which these tests make the folders of the reference."""
 
 import pytest
-from reference import make_llama, make_pretrained
+from reference import make_pretrained
 
-CASES = {case: settings for case, (_, settings) in make_pretrained.CASES.items()} | make_llama.CASES
+CASES = {case: settings for case, (_, settings) in make_pretrained.CASES.items()}
 
 
 def without_task(tensors):
@@ -12,7 +12,7 @@ def without_task(tensors):
 
 
 def tensors_of(case):
-    return without_task((make_llama if case in make_llama.CASES else make_pretrained).tensors(case))
+    return without_task(make_pretrained.tensors(case))
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Folders of every layout: like Hugging Face's, of every generation, in shards and half precision, read and written,
 and what can be wrong with them.
 
-The numbers compared with were made by tests/reference/make_pretrained.py and make_llama.py; neither PyTorch nor
-transformers is needed.
+The numbers compared with were made by tests/reference/make_pretrained.py; neither PyTorch nor transformers is
+needed.
 """
 
 import json
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from pretrained.conftest import CASES, tensors_of
 from pretrained.test_weights import write_safetensors, write_shards
-from reference import make_llama
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
@@ -32,13 +31,13 @@ from transformer_np.models.layouts import folder as folder_module
 from transformer_np.pretrained import load_any, save_pretrained
 
 REAL = ref.BERT_IDS != 0  # the tokens that are not padding
-LLAMAS = tuple(make_llama.CASES)
+LLAMAS = tuple(ref.LLAMAS)
 TABLE, BERT_TABLE = "model.embed_tokens.weight", "bert.embeddings.word_embeddings.weight"
 
 
 @pytest.fixture(scope="module")
 def stored():
-    return load_file(ref.PATH) | load_file(make_llama.PATH)
+    return load_file(ref.PATH)
 
 
 # --- like the reference ----------------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ def said(model, case):
     if isinstance(model, T5):
         texts = [greedy_decode(model, ref.T5_SRC, ref.NEW_TOKENS, use_cache) for use_cache in (True, False)]
         return {"logits": model(ref.T5_SRC, ref.T5_TGT_IN), "greedy": texts}
-    ids, new = (make_llama.IDS, make_llama.NEW_TOKENS) if case in LLAMAS else (ref.GPT_IDS, ref.NEW_TOKENS)
+    ids, new = ref.GPT_IDS, ref.LLAMA_NEW_TOKENS if case in LLAMAS else ref.NEW_TOKENS
     texts = [generate(model, ids, new, temperature=0, use_cache=use_cache) for use_cache in (True, False)]
     return {"logits": model(ids), "greedy": texts}
 
@@ -91,8 +90,8 @@ def test_like_the_reference(stored, folder_of, case, dtype):
 @pytest.mark.parametrize("case", LLAMAS)
 def test_every_gradient_like_the_reference(stored, folder_of, case):
     model = Llama.from_pretrained(folder_of(case), "float64").train()
-    model(make_llama.IDS)
-    model.backward(make_llama.dlogits())
+    model(ref.GPT_IDS)
+    model.backward(ref.dlogits())
     parameters = dict(model.named_parameters())
     tensors = {llama.PREFIX + name: found for name, found in llama.body(model.config).items()}
     tensors |= llama.heads(model.config)
@@ -385,8 +384,7 @@ def test_what_is_written_is_what_was_read(folder_of, tmp_path, case):
     settings = settings_of(copy)
     same = ("model_type", "bos_token_id") if case in LLAMAS else CASES[case]  # a Llama's have two generations
     assert {key: settings[key] for key in same} == {key: CASES[case][key] for key in same}
-    kinds = dict.fromkeys(LLAMAS, f"{settings['model_type'].title()}ForCausalLM")
-    kinds |= {name: kind for name, (kind, _) in ref.CASES.items()} | {"bert_pretraining": "BertForMaskedLM"}
+    kinds = {name: kind for name, (kind, _) in ref.CASES.items()} | {"bert_pretraining": "BertForMaskedLM"}
     assert settings["architectures"] == [kinds[case]]
 
 

@@ -5,7 +5,7 @@
 
 Only this script needs PyTorch and transformers, the tests do not. A folder is made by `write_folder`, here and in the
 tests alike: its tensors are listed by name and shape as Hugging Face has them, its values come from `draw`. Stored is
-only what comes out of the models.
+only what comes out of the models; Llamas, Qwen2 and Mistral compute their norms in float32 all the same.
 """
 
 import json
@@ -39,25 +39,59 @@ CASES = {
         "BertForSequenceClassification",
         {**BERT, "hidden_act": "gelu_new", "id2label": {str(i): f"class {i}" for i in range(5)}},
     ),
-}
-CASES |= {
     "bert_untied": ("BertForMaskedLM", {**BERT, "tie_word_embeddings": False}),
     "bert_tokens": ("BertForTokenClassification", {**BERT, "id2label": {str(i): f"class {i}" for i in range(5)}}),
     "bert_spans": ("BertForQuestionAnswering", BERT),
     "t5_v1_0": ("T5ForConditionalGeneration", T5),
     "t5_v1_1": ("T5ForConditionalGeneration", {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}),
 }
+LLAMA = {
+    "vocab_size": 13, "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 2,
+    "max_position_embeddings": 40, "rms_norm_eps": 1e-3, "hidden_act": "silu", "bos_token_id": 1,
+    "eos_token_id": None,
+}  # fmt: skip
+LLAMAS = {  # every case has its own D, H, G (heads of keys and values) and K
+    # H·K is not D, the frequencies are scaled, the file is of the newer generation
+    "llama": ("LlamaForCausalLM", {
+        **LLAMA, "model_type": "llama", "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 4,
+        "tie_word_embeddings": False,
+        "rope_parameters": {
+            "rope_theta": 50.0, "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,
+            "original_max_position_embeddings": 16,
+        },
+    }),
+    # biases on queries, keys and values; one head of keys and values for all
+    "qwen2": ("Qwen2ForCausalLM", {
+        **LLAMA, "model_type": "qwen2", "num_attention_heads": 3, "num_key_value_heads": 1,
+        "tie_word_embeddings": True, "use_sliding_window": False, "sliding_window": 4, "max_window_layers": 2,
+        "rope_theta": 100.0,
+    }),
+    # each token sees itself and the two before it
+    "mistral": ("MistralForCausalLM", {
+        **LLAMA, "model_type": "mistral", "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 6,
+        "tie_word_embeddings": False, "sliding_window": 3, "rope_theta": 30.0,
+    }),
+    # tied; the file is of the older generation
+    "smollm": ("LlamaForCausalLM", {
+        **LLAMA, "model_type": "llama", "hidden_size": 20, "num_attention_heads": 10, "num_key_value_heads": 5,
+        "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False, "pretraining_tp": 1,
+        "rope_interleaved": False, "rope_scaling": {"type": "linear", "factor": 2.0}, "rope_theta": 20.0,
+    }),
+}  # fmt: skip
+CASES |= LLAMAS
 GPT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 BERT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 1, 0, 0], [6, 8, 3, 0, 0, 0, 0]])  # 0 is padding
 SEGMENTS = np.array([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
 T5_SRC = np.array([[4, 9, 4, 7, 3, 10, 2, 5, 8, 1], [5, 4, 4, 2, 1, 0, 0, 0, 0, 0], [6, 8, 3, 12, 11, 4, 1, 0, 0, 0]])
 T5_TGT_IN = np.array([[0, 9, 4, 7, 3, 10, 2, 6], [0, 4, 4, 2, 12, 3, 3, 5], [0, 8, 3, 2, 7, 7, 11, 4]])
-NEW_TOKENS = 10
+NEW_TOKENS, LLAMA_NEW_TOKENS = 10, 12
 
 
 def names_and_shapes(case):
     """{name: shape} of the tensors in the file, written down from Hugging Face's models."""
     _, c = CASES[case]
+    if case in LLAMAS:
+        return _names_and_shapes_of_llama(c)
     V, D, F = c["vocab_size"], 12, 10
     if c["model_type"] == "gpt2":
         shapes = {"transformer.wte.weight": (V, D), "transformer.wpe.weight": (17, D)}
@@ -117,6 +151,24 @@ def _names_and_shapes_of_t5(case):
     return shapes if case == "t5_v1_0" else {**shapes, "lm_head.weight": (V, D)}
 
 
+def _names_and_shapes_of_llama(c):
+    V, D, F = c["vocab_size"], c["hidden_size"], c["intermediate_size"]
+    H, G = c["num_attention_heads"], c["num_key_value_heads"]
+    K = c.get("head_dim", D // H)
+    shapes = {"model.embed_tokens.weight": (V, D)}
+    for layer in ("model.layers.0", "model.layers.1"):
+        for x, width in (("q", H * K), ("k", G * K), ("v", G * K)):
+            shapes[f"{layer}.self_attn.{x}_proj.weight"] = (width, D)
+            if c["model_type"] == "qwen2":
+                shapes[f"{layer}.self_attn.{x}_proj.bias"] = (width,)
+        shapes[f"{layer}.self_attn.o_proj.weight"] = (D, H * K)
+        shapes |= {f"{layer}.mlp.gate_proj.weight": (F, D), f"{layer}.mlp.up_proj.weight": (F, D)}
+        shapes[f"{layer}.mlp.down_proj.weight"] = (D, F)
+        shapes |= {f"{layer}.input_layernorm.weight": (D,), f"{layer}.post_attention_layernorm.weight": (D,)}
+    shapes["model.norm.weight"] = (D,)
+    return shapes if c["tie_word_embeddings"] else {**shapes, "lm_head.weight": (V, D)}
+
+
 def draw(name, shape):
     """The values of one tensor, of order 1: γ around 1, vectors 0.5, matrices 1/√12; the same on every machine."""
     values = np.random.default_rng(list(name.encode())).standard_normal(shape)
@@ -128,6 +180,11 @@ def draw(name, shape):
 
 def tensors(case):
     return {name: draw(name, shape).astype(np.float32) for name, shape in names_and_shapes(case).items()}
+
+
+def dlogits():
+    """The gradient that the backward of a Llama starts from, (B, T, V)."""
+    return draw("dlogits", (*GPT_IDS.shape, LLAMA["vocab_size"]))
 
 
 def write_folder(folder, settings, values):
@@ -150,6 +207,8 @@ def compute(case, folder):
     import transformers
 
     model = getattr(transformers, CASES[case][0]).from_pretrained(folder, dtype=torch.float64).eval()
+    if case in LLAMAS:
+        return compute_llama(model)
     with torch.no_grad():
         if case.startswith("gpt2"):
             prompt = torch.from_numpy(GPT_IDS)
@@ -174,21 +233,39 @@ def compute(case, folder):
         return {"hidden": body.last_hidden_state, "pooled": body.pooler_output, "logits": logits}
 
 
-def store(path, script, cases, tensors, compute):
-    """Write what is computed for the folders of all cases, {case: settings}."""
+def compute_llama(model):
+    """Its logits, a greedy text, and the gradient of Σ dlogits · logits with respect to every tensor, by autograd."""
+    import torch
+
+    ids = torch.from_numpy(GPT_IDS)
+    logits = model(ids).logits
+    (logits * torch.from_numpy(dlogits())).sum().backward()
+    gradients = {f"gradient.{name}": parameter.grad for name, parameter in model.named_parameters()}
+    text = model.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=LLAMA_NEW_TOKENS, do_sample=False, pad_token_id=0
+    )
+    with torch.no_grad():
+        first, second = model(text).logits[:, GPT_IDS.shape[1] - 1 : -1].topk(2).values.unbind(-1)
+    margin = float((first - second).min())
+    assert margin > 1e-4, f"the greedy text hangs on a difference of {margin}"
+    return {"logits": logits.detach(), "greedy": text, **gradients}
+
+
+def store():
+    """Write what is computed for the folders of all cases."""
     import torch
     import transformers
     from safetensors.numpy import save_file
 
     stored = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case, settings in cases.items():
+        for case, (_, settings) in CASES.items():
             made = write_folder(Path(folder) / case, settings, tensors(case))
             stored |= {f"{case}.{key}": value.numpy().copy() for key, value in compute(case, made).items()}
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    save_file(stored, path, {"made by": f"{Path(script).name}, {versions}"})
-    print(f"{path}: {len(stored)} tensors, {path.stat().st_size} bytes")
+    save_file(stored, PATH, {"made by": f"{Path(__file__).name}, {versions}"})
+    print(f"{PATH}: {len(stored)} tensors, {PATH.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    store(PATH, __file__, {case: settings for case, (_, settings) in CASES.items()}, tensors, compute)
+    store()
