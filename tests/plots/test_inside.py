@@ -71,7 +71,7 @@ def test_contributions_shows_every_part():
     check_layout(figure)
 
 
-@pytest.mark.parametrize("layers, heads", [(1, 1), (30, 9)])
+@pytest.mark.parametrize("layers, heads", [(1, 1), (24, 9)])
 def test_attribution_shows_the_estimate_beside_what_is_measured(rng, layers, heads):
     drawn = []
     for _ in range(2):
@@ -130,17 +130,17 @@ def test_larger_words_of_a_slide_do_not_meet(rng):
     words = [f"a long word {i}" for i in range(8)]
     figure = plots.attention(weights_of(rng, 8, 8), words, words)
     label = figure.axes[0].get_xticklabels()[0]
-    page = Bbox.from_bounds(0, 0, *figure.get_size_inches())
-    with figure._larger_labels(page, 2, None):
-        assert label.get_size() < 1.3 * TEXT
-        check_layout(figure)
+    for page in (Bbox.from_bounds(0, 0, *figure.get_size_inches()), Bbox([[-9, -9], [29, 29]])):  # of any size
+        with figure._larger_labels(page, 1.4, None):
+            assert label.get_size() < 1.3 * TEXT
+            check_layout(figure)
 
 
 def test_a_slide_that_nobody_can_read_is_refused(tmp_path):
-    shown = plots.matrices([plots.Product("a sum", [("A", np.eye(1)), "=", ("B", np.eye(1))])] * 8)
+    shown = plots.matrices([plots.Product("a sum", [("A", np.eye(1)), "=", ("B", np.eye(1))])] * 7)
     artists = len(shown.texts), len(shown.artists)
     with pytest.raises(ValueError, match=r"would have [01]\.\d+% of its height, and 1\.5% is the least .*: show less"):
-        shown.save_slide(tmp_path / "slide.png", "Eight sums")
+        shown.save_slide(tmp_path / "slide.png", "Seven sums")
     assert not list(tmp_path.iterdir()) and (len(shown.texts), len(shown.artists)) == artists
 
 
