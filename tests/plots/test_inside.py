@@ -125,15 +125,16 @@ def test_attention_with_a_range_of_its_own(rng):
     assert (norm.vmin, norm.vmax) == (0, 1)
 
 
-def test_larger_words_of_a_slide_do_not_meet(rng):
-    """Words that have no room stay as they are: long names of many columns."""
-    words = [f"a long word {i}" for i in range(8)]
-    figure = plots.attention(weights_of(rng, 8, 8), words, words)
+@pytest.mark.parametrize(("word", "count", "around"), [("a long word", 8, 9), ("w", 12, 0)])
+def test_larger_words_of_a_slide_neither_meet_nor_leave_it(rng, word, count, around):
+    """Words that have no room stay as they are: long names of many columns, and a page as large as the picture."""
+    words = [f"{word} {i}" for i in range(count)]
+    figure = plots.attention(weights_of(rng, count, count), words, words)
     label = figure.axes[0].get_xticklabels()[0]
-    for page in (Bbox.from_bounds(0, 0, *figure.get_size_inches()), Bbox([[-9, -9], [29, 29]])):  # of any size
-        with figure._larger_labels(page, 1.4, None):
-            assert label.get_size() < 1.3 * TEXT
-            check_layout(figure)
+    page = Bbox.from_bounds(0, 0, *figure.get_size_inches()).padded(around)
+    with figure._larger_labels(page, 1.4, None):
+        assert label.get_size() < 1.3 * TEXT
+        check_layout(figure)
 
 
 def test_a_slide_that_nobody_can_read_is_refused(tmp_path):
