@@ -3,16 +3,19 @@
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import tracemalloc
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from transformer_np import cli, models
+from transformer_np.training import Trainer
 
 
 def call(capsys, *args):
@@ -109,6 +112,21 @@ def python(*arguments, **options):
 def resize(browser, width, height=900):
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+@contextmanager
+def interrupted(*steps):
+    """Inside the block, Ctrl-C comes in these steps of a training run, counted from 1."""
+    one_step = Trainer._one_step
+
+    def stopping(self, batch, due=False):
+        if self.step + 1 in steps:
+            os.kill(os.getpid(), signal.SIGINT)
+        return one_step(self, batch, due)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_one_step", stopping)
+        yield
 
 
 def few_of(cases, few):

@@ -10,13 +10,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from shared import call, done, fails, flags_of
+from shared import call, done, fails, flags_of, interrupted
 
 from transformer_np import cli
 from transformer_np.support.files import LOCK, held
 from transformer_np.tasks import all_tasks, runs
 from transformer_np.tasks.task import HOW
-from transformer_np.training import Trainer, load_checkpoint
+from transformer_np.training import load_checkpoint
 
 WORDS = "ana sings loudly now rui reads quietly today eva runs quickly never".split()
 PAIRS = [(a, b) for a in WORDS for b in WORDS]
@@ -287,17 +287,9 @@ ODD = {"validate_every": 2, "keep": "best", "save_seconds": 0.0}
 
 @every_task
 @pytest.mark.parametrize("how", [ODD, {**ODD, "keep": "last", "validate_every": 3}])
-def test_interrupted_is_uninterrupted(kind, here, monkeypatch, how):
+def test_interrupted_is_uninterrupted(kind, here, how):
     whole = train(kind, here / "whole", how=how)
-    step = Trainer._one_step
-
-    def stopping(self, batch, due=False):
-        if self.step in (1, 4):  # Ctrl-C in the second step, and in the first one after it was resumed
-            os.kill(os.getpid(), signal.SIGINT)
-        return step(self, batch, due)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_one_step", stopping)
+    with interrupted(2, 5):
         assert train(kind, here / "parts", how=how).trainer.step == 2
         assert TASKS[kind].train({}, here / "parts", resume=True, progress=False).trainer.step == 5
     for _ in range(2):  # the second time nothing is left to do, and all is measured again

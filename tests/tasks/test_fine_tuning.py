@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from folders import write
 from safetensors.numpy import load_file
-from shared import assert_same, done, fails
+from shared import assert_same, done, fails, interrupted
 
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, Word2Vec, Word2VecConfig
 from transformer_np.models.layouts.folder import load_any
@@ -16,7 +16,7 @@ from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyT
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import Classification, load_checkpoint, save_model
+from transformer_np.training import load_checkpoint, save_model
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -124,22 +124,11 @@ def test_the_gradients_above_frozen_blocks_are_those_of_the_whole_model(here, ki
     assert not part.blocks[0]._kept and part.blocks[2].attention.training and not part.blocks[1].attention.training
 
 
-def test_an_interrupted_run_is_the_uninterrupted_one(here, monkeypatch):
+def test_an_interrupted_run_is_the_uninterrupted_one(here):
     way = {"steps": 8, "lora": 2, "freeze": 1, "seed": 3, "dropout": 0.2, "lr": 0.01}
     whole = train_classifier("whole", **way).setup.model
-    forward, calls = Classification.forward, []
-
-    def failing(self, batch):
-        calls.append(batch)
-        if len(calls) == 5:
-            raise OSError("the power is gone")
-        return forward(self, batch)
-
-    monkeypatch.setattr(Classification, "forward", failing)
-    options = ClassifyOptions(data="data.tsv", pretrained="bert", batch_size=8, **way)
-    with pytest.raises(OSError, match="power"):
-        ClassifyTask().train(options, "part", progress=False, save_seconds=0)
-    assert (here / "part" / CHECKPOINT).exists()
+    with interrupted(5):
+        assert train_classifier("part", **way).trainer.interrupted
     resumed = ClassifyTask().train({}, "part", resume=True, progress=False).setup.model
     for (name, one), other in zip(whole.learned().items(), resumed.learned().values(), strict=True):
         assert np.array_equal(one.data, other.data), name

@@ -3,13 +3,13 @@
 import itertools
 import json
 import os
-import signal
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from shared import interrupted
 
-from transformer_np.data import UNK, BPETokenizer, Seq2SeqBatches
+from transformer_np.data import UNK, BPETokenizer
 from transformer_np.support import files
 from transformer_np.tasks import runs, task, translation
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
@@ -208,34 +208,20 @@ def test_the_built_in_corpus_holds_the_lectures_sentence_back():
 # --- resume ----------------------------------------------------------------------------------------------------------
 
 
-def interrupting(monkeypatch, step):
-    """Ctrl-C while the batch of a step is made."""
-    batch = Seq2SeqBatches.batch
-
-    def interrupted(self, number):
-        if number + 1 == step:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, number)
-
-    monkeypatch.setattr(Seq2SeqBatches, "batch", interrupted)
-
-
-def test_more_steps_on_resume(file, tmp_path, monkeypatch):
+def test_more_steps_on_resume(file, tmp_path):
     straight = train(file, tmp_path / "straight", steps=9)
     train(file, tmp_path / "longer")
-    with monkeypatch.context() as patch:
-        interrupting(patch, 8)
+    with interrupted(8):
         assert resume(tmp_path / "longer", steps=9).trainer.interrupted
     run = resume(tmp_path / "longer")  # the new number of steps is remembered
     assert run.trainer.history.losses == straight.trainer.history.losses and len(run.trainer.history.losses) == 9
     assert run.validation_loss == straight.validation_loss
 
 
-def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
+def test_resume_to_where_it_was_interrupted(file, tmp_path):
     """There was a validation before that step, none in it."""
     options = TranslationOptions(**{"pairs": file, "steps": 7, **TINY})
-    with monkeypatch.context() as patch:
-        interrupting(patch, 5)
+    with interrupted(5):
         train_translator(options, tmp_path / "run", validate_every=2, progress=False)
     assert [step for step, _ in resume(tmp_path / "run", steps=5).trainer.history.validation] == [2, 4, 5]
 
