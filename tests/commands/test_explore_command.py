@@ -1,12 +1,12 @@
 """`transformer-np explore`: where its model comes from, and which page it writes."""
 
-import json
 import re
 import shutil
 
 import numpy as np
 import pytest
 import shared
+from shared import data_of
 
 from transformer_np.cli import main
 from transformer_np.data import LECTURE_SENTENCE
@@ -18,10 +18,6 @@ def opened(monkeypatch, here):
     addresses = []
     monkeypatch.setattr("webbrowser.open", addresses.append)
     return addresses
-
-
-def data_of(path):
-    return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[1])
 
 
 def test_alone_it_opens_the_finished_page(opened, tmp_path, capsys):

@@ -361,7 +361,16 @@ def test_what_a_late_submission_costs(minutes, days, factor):
     assert (alone.days_late(when), alone.factor(days)) == (max(1, days) if minutes > 0 else 0, 1)
 
 
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
+@pytest.fixture
+def zone(monkeypatch):
+    """zone(name): the zone of this computer from now on."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("needs tzset")
+    yield lambda name: (monkeypatch.setenv("TZ", name), time.tzset())
+    monkeypatch.undo()
+    time.tzset()
+
+
 @pytest.mark.parametrize(
     ("due", "when", "days"),
     [  # on 25 October 2026 the hour from 2:00 to 3:00 comes twice in Berlin
@@ -372,37 +381,26 @@ def test_what_a_late_submission_costs(minutes, days, factor):
         ("2026-06-12T12:00+02:00", "2026-06-12T10:15Z", 0), ("2026-06-12T12:00", "2026-06-12T10:16Z", 1),
     ],
 )  # fmt: skip
-def test_summer_time_ends(monkeypatch, due, when, days):
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
-    try:
-        late = Deadline(local(datetime.fromisoformat(due)), grace=15)
-        assert late.days_late(local(datetime.fromisoformat(when))) == days
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+def test_summer_time_ends(zone, due, when, days):
+    zone("Europe/Berlin")
+    late = Deadline(local(datetime.fromisoformat(due)), grace=15)
+    assert late.days_late(local(datetime.fromisoformat(when))) == days
 
 
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs tzset")
-def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, monkeypatch, stamp):
+def test_records_say_the_same_on_a_computer_in_another_zone(tmp_path, zone, stamp):
     """A time with a zone stays this time, and is shown in the zone of the deadline that it is compared with."""
     stamp.write_text("2026-06-12 10:30:00.000000 UTC")
     (tmp_path / "r").mkdir()
     said = set()
-    try:
-        for zone in ("UTC", "Europe/Berlin", "America/New_York"):
-            monkeypatch.setenv("TZ", zone)
-            time.tzset()
-            course = parse_course(TWO + f"deadline = {DUE}+02:00")
-            records = Records(tmp_path / "r", ["softmax"], "sheet1")
-            records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
-            when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
-            grade = Grade("ada", {name: not_started(name, "") for name in course.points}, handed_in=when)
-            in_json = json.loads(as_json([grade], course))["students"][0]["handed in"]
-            said.add((course.deadline, course.shown(when), in_json, course.late.days_late(when)))
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+    for name in ("UTC", "Europe/Berlin", "America/New_York"):
+        zone(name)
+        course = parse_course(TWO + f"deadline = {DUE}+02:00")
+        records = Records(tmp_path / "r", ["softmax"], "sheet1")
+        records.add(read_entry(tmp_path / "in" / "ada", "sheet1"), seed=1)
+        when, *_ = time_of(*people(records.hand_ins, {"ada"})[0].attempts[-1])
+        grade = Grade("ada", {name: not_started(name, "") for name in course.points}, handed_in=when)
+        in_json = json.loads(as_json([grade], course))["students"][0]["handed in"]
+        said.add((course.deadline, course.shown(when), in_json, course.late.days_late(when)))
     assert said == {("2026-06-12 12:00 UTC+02:00", "2026-06-12 12:30 UTC+02:00", "2026-06-12T12:30:00+02:00", 1)}
 
 

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from shared import write_answers
 
 from transformer_np import __version__, cli
 from transformer_np.homework.new import write_new
@@ -68,14 +69,6 @@ def zipped_and_moved(folder, to):
     return to / folder.name
 
 
-def write_answers(file):
-    text = file.read_text(encoding="utf-8")
-    for name, body in ANSWERS.items():
-        begin = text.index("raise NotImplementedError", text.index(f"def {name}("))
-        text = text[:begin] + body + text[begin + len("raise NotImplementedError") :]
-    file.write_text(text, encoding="utf-8")
-
-
 @pytest.mark.long
 def test_a_handout_works_when_it_is_zipped_and_moved_alone(teacher, tmp_path, monkeypatch):
     assert cli.main(["homework", "start", "handout", "--course", "course.toml"]) == 0
@@ -83,7 +76,7 @@ def test_a_handout_works_when_it_is_zipped_and_moved_alone(teacher, tmp_path, mo
     assert found == {"homework.py", "course.toml"} | {f"exercises/{name}" for name in NEEDED}
     monkeypatch.chdir(tmp_path)
     folder = zipped_and_moved(teacher / "handout", tmp_path / "student")
-    write_answers(folder / "homework.py")
+    write_answers(folder / "homework.py", ANSWERS)
     typed = "check homework.py", "check homework.py center", "hint center", "status"
     program = f"from transformer_np.cli import main\nfor line in {typed}: print('=', main(['homework', *line.split()]))"
     code, out, err = run("python", "-c", program, folder=folder)
@@ -105,10 +98,10 @@ def test_an_exercise_that_is_edited_after_the_release(teacher, capsys):
     mine.write_text(text.replace("x / largest", "x - x.mean(axis, keepdims=True)"))
     for student, package in (("ada", "handout"), ("ben", "handout"), ("eve", "sheet")):
         shutil.copytree(package, f"subs/{student}")
-    write_answers(Path("subs/ada/homework.py"))
+    write_answers(Path("subs/ada/homework.py"), ANSWERS)
     text = Path("subs/ada/homework.py").read_text(encoding="utf-8")
     Path("subs/ada/homework.py").write_text(text.replace(*LATER), encoding="utf-8")
-    write_answers(Path("subs/ben/homework.py"))
+    write_answers(Path("subs/ben/homework.py"), ANSWERS)
     for course in ("course.toml", "handout/course.toml"):
         capsys.readouterr()
         assert cli.main(f"homework grade subs --course {course} --trust -q --out g.csv".split()) == 0

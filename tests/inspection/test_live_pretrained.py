@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browsing import TEXTS, LivePage, Page, opened
 from parity import largest_difference, largest_gradient_difference, load
-from shared import wait_until
+from shared import data_of, wait_until
 
 from transformer_np import functional as F
 from transformer_np.cli import main
@@ -288,7 +288,7 @@ def test_an_encoder_without_a_layer_for_words(browser, folder_of, tmp_path, caps
 def test_the_command_writes_the_page_of_a_folder_and_refuses_a_large_one(folder_of, tmp_path, monkeypatch, capsys):
     folder, out = folder_of("GPT-2"), tmp_path / "page.html"
     assert main(["explore", "--pretrained", str(folder), "-o", str(out)]) == 0
-    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
+    data = data_of(out)
     assert data["kind"] == "GPT" and data["tokenizers"][0]["kind"] == "pretrained" and data["format"] == "float32"
     count = data["parameters"]
     for formats, expected in (({"float32": 1, "float16": count}, "float16"), ({"float32": 1, "float16": 1}, "int8")):

@@ -1,14 +1,13 @@
 """GGUF files, written here with llama.cpp's names and order of rows, beside the models that they hold."""
 
 import json
-import re
 import struct
 import warnings
 from dataclasses import asdict
 
 import numpy as np
 import pytest
-from shared import call, done, fails
+from shared import call, data_of, done, fails
 
 from transformer_np import cli
 from transformer_np.functional.rotary import rotary_frequencies
@@ -277,7 +276,7 @@ def test_explore_the_model_of_an_installed_package(tmp_path, rng, package, capsy
     written(package, model)
     out = tmp_path / "page.html"
     done(capsys, "explore", "--pretrained", "a_model", "the them", "-o", out)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
+    data = data_of(out)
     assert (data["kind"], data["parameters"], data["text"]) == ("Llama", model.num_parameters(), "the them")
     assert data["tokenizers"][0]["kind"] == "pretrained"
 
