@@ -126,15 +126,6 @@ def test_a_step_processes_one_token(speaker):
     assert queries == {True: [1] * 5, False: [1, 2, 3, 4, 5]}
 
 
-def test_the_memory_is_projected_once(speaker):
-    model, cache = speaker(0).eval(), DecoderCache(2)
-    memory = model.encode(SRC)
-    model.decode(np.full((3, 1), BOS), memory, SRC, cache)
-    keys = cache.blocks[0][1].keys.copy()
-    model.decode(np.full((3, 1), 5), memory + 1, SRC, cache)  # it is not looked at any more
-    assert np.array_equal(cache.blocks[0][1].keys, keys)
-
-
 @pytest.mark.parametrize("parts", [[1] * 6, [3, 1, 2], [6]])
 def test_decode_in_parts(speaker, parts):
     """With the cache, however many tokens come at a time, and with padding in the target."""

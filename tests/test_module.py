@@ -30,14 +30,6 @@ class Net(Module):
         self.embedding.backward(dy)
 
 
-def test_modes_reach_every_module():
-    net = Net()
-    modes = {net.eval: (False, False), net.train: (True, True), lambda: net.eval(keep=True): (False, True)}
-    for switch, expected in modes.items():
-        assert switch() is net
-        assert {(m.training, m.keeping) for _, m in net.named_modules()} == {expected}
-
-
 def test_evaluating_restores_the_mode_of_each_module():
     net = Net()
     net.stack[0].eval()

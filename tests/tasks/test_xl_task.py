@@ -60,16 +60,6 @@ def streams(rng):
     return TextStreams(rng.integers(V, size=100), segment_len=4, batch_size=3)  # 8 segments
 
 
-def test_the_memory_is_carried_and_dropped_at_the_beginning(streams):
-    model = make_model(dtype="float64")
-    objective, mems = SegmentRecurrence(model, ignore_index=3), None
-    for step in range(10):
-        batch = streams.batch(step)
-        loss, tokens = objective.forward(batch)
-        logits, mems = model(batch.ids, None if step in (0, 8) else mems)
-        assert tokens == (batch.targets != 3).sum() and loss == F.cross_entropy(logits, batch.targets, 3)[0]
-
-
 def test_a_longer_memory_in_validation(streams):
     model = make_model(dtype="float64", mem_len=2)
     objective = SegmentRecurrence(model, eval_mem_len=99)

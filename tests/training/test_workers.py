@@ -437,16 +437,6 @@ def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, m
     assert asked == [1, 2, 1, 2]
 
 
-@pytest.mark.long
-def test_a_team_stands_for_itself(alone):
-    team = Workers(2)
-    trainer = train(workers=team)
-    assert trainer.team is team
-    assert_close(values(trainer), alone(translation), 1e-9)
-    with pytest.raises(ValueError, match="6 workers cannot share a batch of 5 rows"):
-        train(workers=Workers(6), steps=1)
-
-
 def test_before_the_first_fit_and_without_a_step_to_do_this_process_is_alone():
     for workers in (1, 2, "auto"):
         objective, optimizer, _ = translation()
