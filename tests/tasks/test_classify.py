@@ -56,17 +56,6 @@ def test_small_batches_have_a_longer_warmup(file, tmp_path):
         assert falling_cosine(replace(run.options, steps=600))(steps) == pytest.approx(1e-3)
 
 
-def test_probabilities(learned):
-    folder, run = learned
-    loaded, of = Classifier.load(folder), Classifier.of(run)
-    for text, label in TEXTS[::7]:
-        probabilities = loaded.probabilities(text)
-        assert list(probabilities) == ["+", "-", "0"] and max(probabilities, key=probabilities.get) == label
-        assert sum(probabilities.values()) == pytest.approx(1, abs=1e-6)
-        assert all(type(p) is float for p in probabilities.values())
-        assert of.probabilities(text) == probabilities == loaded.probabilities(text.upper())
-
-
 def test_accuracy_is_the_share_that_is_right(learned):
     classifier = Classifier.load(learned[0])
     wrong = [(text, "+" if label == "-" else "-") for text, label in TEXTS[:5]]

@@ -285,37 +285,31 @@ class Uncounted:
     backward = forward
 
 
+MODEL = make_model()
+ADAM, OWN = Adam(MODEL.parameters()), type("OwnSGD", (), {"step": lambda self: None})()
+
+
+def uncounted(model=MODEL, optimizer=ADAM, **options):
+    return Trainer(model, optimizer, Uncounted(), **options)
+
+
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda model, adam, own: Trainer(model, own, Uncounted()), TypeError, "a subclass of training.Optimizer"),
-        (lambda model, adam, own: Trainer(model, adam, None), TypeError, "objective must be an object with .forward"),
-        (lambda model, adam, own: Trainer(model, adam, Uncounted(), tokens_at_once=9), TypeError, r"with \.count"),
-        (
-            lambda model, adam, own: Trainer(model, adam, Uncounted(), header={"a": {1}}),
-            TypeError,
-            "header must be JSON",
-        ),
-        (lambda model, adam, own: Trainer(model, adam, Uncounted()).resume(), ValueError, "pass checkpoint=…"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, batches=[1]), TypeError, r"with \.batch;"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2.5), TypeError, "steps must be a whole"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validate_every=-1), ValueError, "least 0"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, save_seconds=-1), ValueError, "save_sec"),
-        (lambda model, adam, own: fit(Trainer(model, adam, Uncounted()), 2, validation=own), TypeError, "validation"),
-        (
-            lambda model, adam, own: fit(Trainer(make_model(), adam, Uncounted()), 2),
-            ValueError,
-            "optimizer has no para",
-        ),
-        (
-            lambda model, adam, own: fit(Trainer(model, adam, TeacherForcing(make_model())), 2),
-            ValueError,
-            "objective has no parameter of this model",
-        ),
+        (lambda: uncounted(optimizer=OWN), TypeError, "a subclass of training.Optimizer"),
+        (lambda: Trainer(MODEL, ADAM, None), TypeError, "objective must be an object with .forward"),
+        (lambda: uncounted(tokens_at_once=9), TypeError, r"with \.count"),
+        (lambda: uncounted(header={"a": {1}}), TypeError, "header must be JSON"),
+        (lambda: uncounted().resume(), ValueError, "pass checkpoint=…"),
+        (lambda: fit(uncounted(), 2, batches=[1]), TypeError, r"with \.batch;"),
+        (lambda: fit(uncounted(), 2.5), TypeError, "steps must be a whole"),
+        (lambda: fit(uncounted(), 2, validate_every=-1), ValueError, "least 0"),
+        (lambda: fit(uncounted(), 2, save_seconds=-1), ValueError, "save_sec"),
+        (lambda: fit(uncounted(), 2, validation=OWN), TypeError, "validation"),
+        (lambda: fit(uncounted(make_model()), 2), ValueError, "optimizer has no para"),
+        (lambda: fit(Trainer(MODEL, ADAM, TeacherForcing(make_model())), 2), ValueError, "objective has no parameter"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_first(call, error, message):
-    model = make_model()
-    own = type("OwnSGD", (), {"step": lambda self: None})()
     with pytest.raises(error, match=message):
-        call(model, Adam(model.parameters()), own)
+        call()
