@@ -15,8 +15,7 @@ import pytest
 
 from transformer_np import cli
 from transformer_np.data import english_portuguese
-from transformer_np.inspection.samples import randomised
-from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.inspection.samples import randomised, small_model
 from transformer_np.support.processes import cores
 
 
@@ -171,9 +170,7 @@ def random_model():
     """random_model(seed=…, scale=…, **config) -> a small Transformer, all sizes different, every parameter random."""
 
     def make(seed=0, scale=1.0, **config):
-        sizes = {"src_vocab_size": 11, "tgt_vocab_size": 13, "d_model": 12, "num_heads": 3, "d_ff": 10, "max_len": 9}
-        rest = {"num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0, "dtype": "float64", "seed": seed}
-        model = Transformer(TransformerConfig(**{**sizes, **rest, **config}))
-        return randomised(model, np.random.default_rng(seed), scale)
+        config = {"num_encoder_layers": 2, "dropout": 0.0, "dtype": "float64", "seed": seed, **config}
+        return randomised(small_model("Transformer", **config), np.random.default_rng(seed), scale)
 
     return make
