@@ -245,7 +245,7 @@ def test_a_file_whose_answers_leave_nothing_is_executed_once(written, here):
     ],
 )  # fmt: skip
 def test_a_call_of_the_library_is_remarked_before_grade_refuses_it(text, called):
-    remarks = of_library({"homework.py": ast.parse(text)})
+    remarks = list(of_library({"homework.py": ast.parse(text)}))
     assert len(remarks) == bool(called) and called in "".join(remarks)
 
 

@@ -15,6 +15,7 @@ from importlib.util import decode_source
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from ..support.intercept import is_of_package
 from . import course_cells
 from .course_cells import cell_tree, course_of, fingerprint, only_needed
 from .definitions import DEFINES, KEPT, NO_PYTHON, bindings, dead_from, first_line, inner, is_stub, parsed, unread
@@ -25,24 +26,24 @@ from .path import all_exercises, plain
 from .remarks import place
 
 _DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand in a text
-_PACKAGE = __package__.partition(".")[0]
 _EXPORTED = re.compile(r"^# ?(?:In ?\[|%%)|get_ipython|Colab", re.MULTILINE)  # Jupyter, VS Code and Spyder, Colab
 
 
-def _piece(cell=None, code=None, found=(), own=(), course=False, names=()):
+def _piece(cell=None, code=None, found=(), own=frozenset(), course=False, names=()):
     """Code that is executed at once: a file, a cell, or a part of one: the definitions up to a second one of the same
     name, or the statements between them, which may take too long.
 
-    cell: its number, None in a file; code: None for the whole file as it is; found: its bindings that may be answers:
-    the lines and the stubs among them are noted; own: names that it defines as the course's notebook does; course:
+    cell: its number, None in a file; code: None for the whole file as it is; found: its bindings: the lines and the
+    stubs of those that may be answers are noted; own: names that are defined as in the course's notebook; course:
     whether all of it is the course's; names: {exercise: another name that its answer has here}
     """
-    nodes = {name: node for name, node, _ in found if name in all_exercises()}
+    exercises = {name: node for name, node, _ in found if name in all_exercises()}
+    nodes = {name: node for name, node in exercises.items() if name not in own}
     lines = {name: node.lineno for name, node in nodes.items()}
     stubs = [name for name, node in nodes.items() if not _is_written(name, node)]
     return {
-        "cell": cell, "code": code, "lines": lines, "stubs": stubs, "own": sorted(own), "course": course,
-        "names": dict(names),
+        "cell": cell, "code": code, "lines": lines, "stubs": stubs, "own": sorted(exercises.keys() & own),
+        "course": course, "names": dict(names),
     }  # fmt: skip
 
 
@@ -180,17 +181,14 @@ class _File:
             code, skipped = only_needed(code, tree, needed)
             self.skipped |= skipped
         if is_unchanged:
-            names = all_exercises().keys() & {name for name, _, _ in found}
-            self.pieces.append(_piece(number, code, own=names, course=True))
+            self.pieces.append(_piece(number, code, found, own.keys(), course=True))
             return
         self._take(others, number)
         self._take_elsewhere(tree, number)
         for part, here in self._cut(code, tree, found):
-            own_names = own.keys() & all_exercises().keys() & {name for name, _, _ in here}
             tops = [top for _, _, top in here]
             names = {self._checked[name]: name for name, _, top in bound if name in self._checked and top in tops}
-            here = [one for one in here if one[0] not in own]
-            self.pieces.append(_piece(number, part, here, own_names, names=names))
+            self.pieces.append(_piece(number, part, here, own.keys(), names=names))
 
     @staticmethod
     def _cut(text, tree, found):
@@ -213,7 +211,7 @@ class _File:
     def _take(self, found, cell):
         """Note which exercises some bindings begin, and the names that nearly match."""
         stars = [node.module or "" for name, node, _ in found if name == "*"]
-        self.dynamic = self.dynamic or any(module.startswith(_PACKAGE) for module in stars)
+        self.dynamic = self.dynamic or any(map(is_of_package, stars))
         for name, node, _ in found:
             if _is_written(name, node):
                 self.begun[name] = cell
@@ -229,9 +227,9 @@ class _File:
 
     def _take_elsewhere(self, tree, cell):
         """Note the definitions that nobody can call by the exercise's name."""
-        calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        called = {name_of(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
         texts_in = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        if _DYNAMIC & {getattr(call, "id", None) or getattr(call, "attr", None) for call in calls}:
+        if _DYNAMIC & called:
             self.dynamic |= any(all_exercises().keys() & set(re.findall(r"\w+", text)) for text in texts_in)
         for name, node, inside in inner(tree.body, cell is not None):
             if _is_written(name, node):
@@ -287,7 +285,7 @@ def _runs(node):
 
 def _is_written(name, node):
     """Whether a definition is of an exercise, and neither a stub nor the library's."""
-    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _PACKAGE:
+    if isinstance(node, ast.ImportFrom) and is_of_package(node.module):
         return False
     return name in all_exercises() and not is_stub(node, all_exercises()[name].parts)
 

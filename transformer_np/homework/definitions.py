@@ -98,10 +98,7 @@ def is_stub(node, parts=()):
         return bool(parts) and all(name not in methods or is_stub(methods[name]) for name in parts)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-    if dead_from(node):
-        return True
-    return all(isinstance(n, ast.Pass) or _is_dots(n) or _is_not_written(n) for n in body)
+    return bool(dead_from(node)) or all(isinstance(n, ast.Pass) or _is_dots(n) or _is_not_written(n) for n in node.body)
 
 
 def dead_from(node):
@@ -111,6 +108,7 @@ def dead_from(node):
 
 
 def _is_dots(node):
+    """Whether a statement is a value alone: `...`, or a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
@@ -140,11 +138,14 @@ def touched(node):
     names, targets = set(stored(node)), getattr(node, "targets", [getattr(node, "target", None)])
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         targets = [node.value.func] if isinstance(node.value.func, ast.Attribute) else []
-    for target in targets:
-        while isinstance(target, ast.Attribute | ast.Subscript):
-            target = target.value
-        names |= {target.id} if isinstance(target, ast.Name) else set()
-    return names
+    return names | {begin for begin in map(root, targets) if begin}
+
+
+def root(node):
+    """The name that an expression such as `x.y[0].z` begins with, or ""."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def names_in(node):

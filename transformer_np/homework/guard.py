@@ -7,7 +7,7 @@ import random
 import sys
 import sysconfig
 import traceback
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import numpy as np
@@ -91,35 +91,22 @@ def safe_numpy():
 def unheard(errors=True):
     """Inside the block, what is written to sys.stdout goes nowhere, and if `errors`, to sys.stderr; nothing is logged,
     and no picture of pyplot's is shown."""
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        with redirect_stderr(nowhere) if errors else nullcontext(), _unlogged(), _unshown():
-            yield
-
-
-@contextmanager
-def _unlogged():
-    """A handler keeps the stream that it was made with."""
-    before = logging.root.manager.disable
-    logging.disable()
-    try:
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), ExitStack() as undo:
+        if errors:
+            undo.enter_context(redirect_stderr(nowhere))
+        if plt := sys.modules.get("matplotlib.pyplot"):
+            before = {*plt.get_fignums()}
+            undo.callback(lambda: [plt.close(number) for number in {*plt.get_fignums()} - before])
+            undo.enter_context(methods(plt, {"show": lambda *_, **__: None}))
+        undo.callback(logging.disable, logging.root.manager.disable)  # a handler keeps the stream it was made with
+        logging.disable()
         yield
-    finally:
-        logging.disable(before)
 
 
-@contextmanager
-def _unshown():
-    plt = sys.modules.get("matplotlib.pyplot")
-    if plt is None:
-        yield
-        return
-    before = {*plt.get_fignums()}
-    try:
-        with methods(plt, {"show": lambda *_, **__: None}):
-            yield
-    finally:
-        for number in {*plt.get_fignums()} - before:
-            plt.close(number)
+def back_to(folder):
+    """Go to a folder, from which the names of files are relative, unless a student's code has removed it."""
+    with suppress(FileNotFoundError):
+        os.chdir(folder)
 
 
 @contextmanager
@@ -129,10 +116,9 @@ def guarded():
     functional = sys.modules.get(f"{_LIBRARY.name}.functional", np)  # not loaded by a worker of the grader
     before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
     numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
-    folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
-    builtins.input = no_input
+    folder, depth, out = os.getcwd(), sys.getrecursionlimit(), sys.stdout
     try:
-        with safe_numpy():
+        with safe_numpy(), methods(builtins, {"input": no_input}):
             yield
     finally:
         for module, members in before.items():
@@ -141,6 +127,6 @@ def guarded():
                     setattr(module, name, member)
         random.setstate(numbers)
         np.random.set_state(keys)  # noqa: NPY002
-        os.chdir(folder)
+        back_to(folder)
         sys.setrecursionlimit(depth)
-        sys.stdout, builtins.input = out, read
+        sys.stdout = out

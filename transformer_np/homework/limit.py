@@ -159,13 +159,10 @@ def _by_thread(seconds, over):
 @contextlib.contextmanager
 def _c_code_watched(seconds, ends_process, stderr):
     """Inside the block, print the running lines of all threads to stderr after these seconds."""
-    file = sys.__stderr__ if stderr is None else stderr
-    try:
-        faulthandler.dump_traceback_later(seconds, exit=ends_process, file=file)
-    except (AttributeError, OSError, ValueError, RuntimeError):  # a stderr without a file, as in pythonw; no thread
+    with contextlib.ExitStack() as undo:
+        # not for a stderr without a file, as in pythonw, nor where there is no thread
+        with contextlib.suppress(AttributeError, OSError, ValueError, RuntimeError):
+            file = sys.__stderr__ if stderr is None else stderr
+            faulthandler.dump_traceback_later(seconds, exit=ends_process, file=file)
+            undo.callback(faulthandler.cancel_dump_traceback_later)
         yield
-        return
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()

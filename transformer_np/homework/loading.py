@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from .definitions import modules_of, stored
+from .definitions import modules_of, root, stored
 from .standins import Absent, found_by
 
 MOST_TRIED = 12  # definitions of one exercise
@@ -160,10 +160,8 @@ def _is_absent(node):
 
 def _is_call_of_absent(node, space):
     """Whether a statement is nothing but a call in a package that does not exist, such as `torch.manual_seed(0)`."""
-    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    while isinstance(called, ast.Attribute):
-        called = called.value
-    return isinstance(called, ast.Name) and isinstance(space.get(called.id), Absent)
+    is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return is_call and isinstance(space.get(root(node.value.func)), Absent)
 
 
 def new_loop():

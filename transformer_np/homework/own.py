@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..support.checks import short
+from ..support.intercept import methods
 from .exercise import Exercise
 from .guard import files_of_the_teacher
 from .judging.crash import crash_of
@@ -33,12 +34,9 @@ def loaded(folder, limit=None):
     package = ModuleType(PACKAGE)
     package.__path__ = [str(folder)]
     sys.modules[PACKAGE] = package
-    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
+    with methods(sys, {"dont_write_bytecode": True}):
         files = [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
         found = [(exercise, file) for file in files for exercise in _exercises_of(file, limit or TimeLimit())]
-    finally:
-        sys.dont_write_bytecode = write
     files_of_the_teacher.update(
         getattr(module, "__file__", "") for name, module in sys.modules.items() if name.startswith(f"{PACKAGE}.")
     )

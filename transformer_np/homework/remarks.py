@@ -7,7 +7,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import PurePath
 
-from .definitions import DEFINES, by_name, modules_of, read_by
+from ..support.intercept import is_of_package
+from .definitions import DEFINES, by_name, modules_of, read_by, root
 from .handin import may_answer
 from .judging.judge import Verdict
 from .judging.syntax import name_of
@@ -15,8 +16,7 @@ from .parts import gets_parts, names_beside
 from .path import all_exercises
 from .standins import is_stood_for
 
-_PACKAGE = __package__.partition(".")[0]
-_THERE = {"numpy", _PACKAGE, *sys.stdlib_module_names}
+_THERE = {"numpy", *sys.stdlib_module_names}
 
 
 def place(file, cell, line):
@@ -100,37 +100,26 @@ def failed(file, crash):
 
 
 def not_there(read, path):
-    """The remarks on imports that work here, but not where answers are graded: with Python, NumPy and the hand-in.
+    """The remarks on imports and on files beside a hand-in that code names, which work here, but not where answers are
+    graded: there are only Python, NumPy and the files with code.
 
     read: {file: its syntax tree}; path: of the hand-in, a file or a folder
     """
-    remarks = []
-    for file, tree in read.items():
-        folders = (path, (path / file).parent) if path.is_dir() else (path.parent,)
-        for package, is_near in _imported(tree).items():
-            if any((folder / f"{package}{end}").exists() for folder in folders for end in ("", ".py")):
-                remarks += [] if path.is_dir() else [f"{file} imports {package} from its folder: hand in both"]
-            elif not (is_near or package in _THERE or is_stood_for(package)):
-                with suppress(ImportError, ValueError):
-                    if find_spec(package):
-                        remarks.append(f"{file} imports {package}, which is not there where answers are graded")
-    return remarks
-
-
-def data_files(read, path):
-    """The remarks on files beside a hand-in that some code names: where answers are graded, there are only those with
-    code. Arguments as in `not_there`."""
-    remarks = []
     for file, tree in read.items():
         folder = (path / file).parent if path.is_dir() else path.parent
+        for package, is_near in _imported(tree).items():
+            if any((near / f"{package}{end}").exists() for near in (path, folder) for end in ("", ".py")):
+                if not path.is_dir():
+                    yield f"{file} imports {package} from its folder: hand in both"
+            elif not (is_near or package in _THERE or is_of_package(package) or is_stood_for(package)):
+                with suppress(ImportError, ValueError):
+                    if find_spec(package):
+                        yield f"{file} imports {package}, which is not there where answers are graded"
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-        texts = dict.fromkeys(text for text in texts if isinstance(text, str) and PurePath(text).suffix)
-        found = [text for text in texts if os.path.isfile(folder / text) or os.path.isfile(text)]
-        remarks += [
-            f"{file} names the file {text}, which is not there where answers are graded: write what it holds as code"
-            for text in found if not may_answer(text)
-        ]  # fmt: skip
-    return remarks
+        for text in dict.fromkeys(text for text in texts if isinstance(text, str) and PurePath(text).suffix):
+            if (os.path.isfile(folder / text) or os.path.isfile(text)) and not may_answer(text):
+                what = f"{file} names the file {text}, which is not there where answers are graded"
+                yield f"{what}: write what it holds as code"
 
 
 def _imported(tree):
@@ -149,7 +138,7 @@ def _of_package(nodes):
     """The names that the imports from this package bind, among some nodes."""
     names = set()
     for node in nodes:
-        for alias in node.names if any(_PACKAGE == name.partition(".")[0] for name in modules_of(node)) else ():
+        for alias in node.names if any(map(is_of_package, modules_of(node))) else ():
             names.add(alias.asname or alias.name.partition(".")[0])
     return names
 
@@ -161,8 +150,8 @@ def of_library(read, imported=()):
     read: as for `not_there`; imported: the files among it that others import, which need what their import calls
     """
     if not any(_of_package(ast.walk(tree)) for tree in read.values()):
-        return []  # what an answer reads takes long to find
-    remarks, nodes = [], {file: by_name(tree.body) for file, tree in read.items()}
+        return  # what an answer reads takes long to find
+    nodes = {file: by_name(tree.body) for file, tree in read.items()}
     for file, tree in read.items():
         begun = {name: nodes[file][name] for name in all_exercises() if name in nodes[file]}
         if file in imported:
@@ -175,8 +164,7 @@ def of_library(read, imported=()):
                 at, used = refused[0]
                 where = place(at, None, None if at.endswith(".ipynb") else used.lineno)
                 what = f"{name} needs `{ast.unparse(used)}` ({where})"
-                remarks.append(f"{what}, which is not there where answers are graded: write it yourself")
-    return remarks
+                yield f"{what}, which is not there where answers are graded: write it yourself"
 
 
 def _is_idle(node):
@@ -212,10 +200,7 @@ def _refused(statements, exercise):
     found = []
     for node in nodes:
         for used in [node.func] if isinstance(node, ast.Call) else getattr(node, "bases", []):
-            root = used
-            while isinstance(root, ast.Attribute):
-                root = root.value
-            if isinstance(root, ast.Name) and root.id in imported:
+            if root(used) in imported:
                 found.append((used, isinstance(node, ast.Call)))
     if found and exercise and gets_parts(exercise):
         imports = [node for node in nodes if _of_package([node])]

@@ -205,13 +205,12 @@ def without_pictures():
 def colab():
     """Inside the block, google.colab is a stand-in where it does not exist: drives, uploads and forms do nothing."""
     sys.meta_path.append(finder := Finder(_is_of_colab))
-    before = {*sys.modules}
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name not in before and _is_of_colab(name)]:
-            if isinstance(sys.modules[name], _Package):
+        for name, module in [*sys.modules.items()]:
+            if _is_of_colab(name) and isinstance(module, _Package):
                 del sys.modules[name]
 
 

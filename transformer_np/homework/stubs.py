@@ -6,11 +6,11 @@ import inspect
 import sys
 import textwrap
 
+from ..support.intercept import is_of_package
 from .definitions import DEFINES, first_line, read_by, stored, tree_of, unread
 from .exercise import public_home
 from .path import chapter_line, chapters, own_exercises
 
-_PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
 WIDTH = 119  # of a heading, and at most of a comment
 BODY = "raise NotImplementedError"
@@ -31,7 +31,8 @@ def stub(exercise):
 
     A class is complete except for the bodies of the methods to write.
     """
-    lines, tree = _source(exercise)
+    text = textwrap.dedent(inspect.getsource(inspect.unwrap(exercise.reference)))
+    lines, tree = text.splitlines(), ast.parse(text).body[0]
     parts = [tree]
     if isinstance(tree, ast.ClassDef):
         parts = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name in exercise.parts]
@@ -131,12 +132,6 @@ def _head(exercises):
     return _HEAD.format(title=title, commands=shown, lecture=lecture)
 
 
-def _source(exercise):
-    """The source lines of an exercise and its syntax tree."""
-    text = textwrap.dedent(inspect.getsource(inspect.unwrap(exercise.reference)))
-    return text.splitlines(), ast.parse(text).body[0]
-
-
 # --- imports ---------------------------------------------------------------------------------------------------------
 
 
@@ -150,30 +145,28 @@ def _general_imports(exercises, stubs):
     """The lines for NumPy, which the bodies need even if no signature does, and for other libraries."""
     used = {name for text in stubs.values() for name in _free_names(text)}
     numpy = "import numpy as np" + ("" if "np" in used else "  # noqa: F401")
-    others = [_import(home, names) for home, names in _needed(exercises, stubs) if home.partition(".")[0] != _PACKAGE]
+    others = _needed(exercises, stubs, set(), of_package=False)
     return "\n\n".join("\n".join(block) for block in (others, [numpy]) if block) + "\n"
 
 
 def _own_imports(exercises, stubs, known):
     """The lines for names of this package, without those in `known`, to which they are added."""
-    lines = []
-    for home, names in _needed(exercises, stubs):
-        new = [name for name in names if name not in known]
-        if new and home.partition(".")[0] == _PACKAGE:
-            lines.append(_import(home, new))
-            known.update(new)
-    about = "# for what is already written below; you need not look at it"
-    return "\n".join([about, *lines]) if lines else ""
+    lines = _needed(exercises, stubs, known, of_package=True)
+    return "\n".join(["# for what is already written below; you need not look at it", *lines]) if lines else ""
 
 
-def _needed(exercises, stubs):
-    """(module, names) that the stubs of these exercises need, sorted."""
+def _needed(exercises, stubs, known, of_package):
+    """The lines for the names of this package, or else of others, that the stubs of these exercises need, without those
+    in `known`, to which they are added."""
     names_of = {}
     for exercise in exercises:
         module = sys.modules[inspect.unwrap(exercise.reference).__module__]
-        for name in _free_names(stubs[exercise.name]) - stubs.keys() - {"np"}:
-            names_of.setdefault(public_home(name, getattr(module, name), module.__name__), set()).add(name)
-    return [(home, _sorted(names_of[home])) for home in sorted(names_of)]
+        for name in _free_names(stubs[exercise.name]) - stubs.keys() - known - {"np"}:
+            home = public_home(name, getattr(module, name), module.__name__)
+            if is_of_package(home) == of_package:
+                names_of.setdefault(home, set()).add(name)
+    known.update(*names_of.values())
+    return [_import(home, _sorted(names_of[home])) for home in sorted(names_of)]
 
 
 def _import(home, names):

@@ -19,7 +19,7 @@ from .answers import Survey, source_of, survey
 from .checking import TOO_LONG, verdict_on
 from .definitions import tree_of
 from .exercise import public_home
-from .guard import guarded, is_students, no_input, safe_numpy, unheard
+from .guard import back_to, guarded, is_students, no_input, safe_numpy, unheard
 from .handin import hand_in, may_answer
 from .judging.attempt import attempt
 from .judging.crash import Crash, crash_of
@@ -30,7 +30,7 @@ from .limit import SECONDS, Stopped, TimeLimit
 from .loading import MOST_TRIED, execute, is_own, ranked, without
 from .magics import NeedsIPython
 from .path import all_exercises
-from .remarks import best, data_files, how, missing, not_started, not_there, of_library, place, remarks_on
+from .remarks import best, how, missing, not_started, not_there, of_library, place, remarks_on
 from .standins import colab, unchecked, unseen
 from .swap import rebound, stand_in
 
@@ -97,7 +97,7 @@ def load(path, time_limit=SECONDS, strict=True):
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    skipped = *remarks, *not_there(read, path), *data_files(read, path), *of_library(read, beside)
+    skipped = *remarks, *not_there(read, path), *of_library(read, beside)
     return replace(loaded, skipped=skipped)
 
 
@@ -172,7 +172,7 @@ def _importable(path, helpers=None):
     helpers: {name: module} that were loaded before, when answers are called that import them inside a function
     Yields a function that returns the names of the modules loaded from the folder.
     """
-    before, places, finders, write = dict(sys.modules), [*sys.path], [*sys.meta_path], sys.dont_write_bytecode
+    before = dict(sys.modules)
     root = os.path.abspath(path if path.is_dir() else path.parent)
 
     def of_students():
@@ -181,16 +181,14 @@ def _importable(path, helpers=None):
         return {name for name, file in files.items() if file.startswith(os.path.join(root, "")) and is_students(file)}
 
     importlib.invalidate_caches()  # a file may be new
-    if helpers is None:
-        sys.path.insert(0, root)
-    else:
-        sys.path += dict.fromkeys([root, *(os.path.dirname(module.__file__) for module in helpers.values())])
+    places = [root, *sys.path]
+    if helpers is not None:
+        places = dict.fromkeys([*sys.path, root, *(os.path.dirname(module.__file__) for module in helpers.values())])
     sys.modules.update({name: module for name, module in (helpers or {}).items() if name not in before})
-    sys.dont_write_bytecode = True
     try:
-        yield of_students
+        with methods(sys, {"path": [*places], "meta_path": [*sys.meta_path], "dont_write_bytecode": True}):
+            yield of_students
     finally:
-        sys.path[:], sys.meta_path[:], sys.dont_write_bytecode = places, finders, write
         for name in of_students():
             if name in before:
                 sys.modules[name] = before[name]
@@ -219,23 +217,13 @@ def _execute(name, path, pieces, skipped, names, limit, begun, again):
         shown = (unseen(), unheard(errors=False)) if in_notebook or again else ()
         without_check = methods(sys.modules[__package__], {"check": unchecked})  # what is loaded is checked later
         alone = methods(sys, {"argv": [str(path)]}), methods(builtins, {"input": no_input})
-        for context in (_same_folder(), safe_numpy(), without_check, colab(), *alone, *shown):
+        around.callback(back_to, os.getcwd())
+        for context in (safe_numpy(), without_check, colab(), *alone, *shown):
             around.enter_context(context)
         around.enter_context(limit(str(path)))
         warnings.simplefilter("default")  # visible even if the caller hides warnings
         warnings.simplefilter("ignore", ResourceWarning)  # open(…).read() is no mistake
         return execute(name, path, pieces, names, skipped, begin=lambda *known: begun.append(known))
-
-
-@contextmanager
-def _same_folder():
-    """Undo a change of the folder, from which the names of files are relative."""
-    folder = os.getcwd()
-    try:
-        yield
-    finally:
-        with suppress(FileNotFoundError):  # the code has removed it
-            os.chdir(folder)
 
 
 # --- checking --------------------------------------------------------------------------------------------------------
@@ -307,8 +295,6 @@ class Checks:
         name, definitions = exercise.name, submission.definitions.get(exercise.name, ())
         if not definitions:
             return Standing(exercise, self._missing(name))
-        if not callable(definitions[0].value):
-            return Standing(exercise, self._verdict(exercise, submission, definitions[0].value), (), tuple(definitions))
         standings = []
         for definition in definitions:
             standings.append(self._check_answer(exercise, submission, definition.value))
@@ -356,16 +342,13 @@ class Checks:
 
     def _runs(self, exercise, answer):
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
-        try:
-            with self.limit(exercise.name), guarded(), unheard():
-                plain, *others = exercise.cases(np.random.default_rng(self.seed))
-                if attempt(exercise, answer, plain).not_started:
-                    return False
+        with suppress(Stopped), self.limit(exercise.name), guarded(), unheard():
+            plain, *others = exercise.cases(np.random.default_rng(self.seed))
+            if not attempt(exercise, answer, plain).not_started:
                 for case in others:  # each may call other answers
                     attempt(exercise, answer, case)
-        except Stopped:
-            return False
-        return True
+                return True
+        return False
 
     def _missing(self, name):
         of = self.submission

@@ -125,15 +125,10 @@ def _counted_methods(exercise, answer, on_call):
 
 
 def _namespaces(answers):
-    """The global namespaces of these answers' code, each once, without the library's."""
-    found = {}
-    for answer in answers:
-        functions = vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)]
-        for function in functions:
-            names = getattr(function, "__globals__", None)
-            if names is not None and not is_of_package(names.get("__name__")):
-                found[id(names)] = names
-    return list(found.values())
+    """The global namespaces of these answers' code, without the library's."""
+    code = [vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)] for answer in answers]
+    found = [getattr(function, "__globals__", {}) for functions in code for function in functions]
+    return [names for names in found if not is_of_package(names.get("__name__"))]
 
 
 # --- stand-ins for the library's functions and classes ---------------------------------------------------------------

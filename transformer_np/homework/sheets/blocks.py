@@ -120,9 +120,12 @@ def _reads_memory(name):
     return "norm" not in name and any(word in name for word in ("cross", "memory", "enc"))
 
 
-def _run(answer, sizes, options, values, rounds, forward, backward, library):
-    """Make a block, give it the values, run it forward and backward: y and what backward returns in the last of the
-    rounds [(x, dout), …], and the gradients of all rounds by name.
+def _run(
+    answer, library, x, dout, forward, backward=lambda block, dout: block.backward(dout), *,
+    sizes, values, second=False, **options
+):  # fmt: skip
+    """Make a block, give it the values, run it forward and backward: y, what backward returns, and the gradients by
+    name. second: whether there is a first round with other numbers, whose gradients count too
 
     A backward that crashes after a wrong forward is not reported: the forward's mistake comes first.
     """
@@ -130,28 +133,22 @@ def _run(answer, sizes, options, values, rounds, forward, backward, library):
     parameters = _counterparts(block, values)
     for name, parameter in parameters.items():
         parameter.data = values[name]
-    tried = []
+    rounds = [(x[::-1], dout[::-1]), (x, dout)] if second else [(x, dout)]
     try:
         for x, dout in rounds:
-            tried, y = [*tried, (x, dout)], None
+            y = None
             y = forward(block, x)
             back = backward(block, dout)
     except Exception:
         if answer is library or y is None:
             raise
-        right = _run(library, sizes, options, values, tried, forward, backward, library)
-        if not isinstance(y, np.ndarray) or close(y, right[0]):
+        right, back, _ = _run(library, library, x, dout, forward, backward, sizes=sizes, values=values, **options)
+        if not isinstance(y, np.ndarray) or close(y, right):
             raise
-        unknown = [np.full(part.shape, np.nan) for part in (right[1] if type(right[1]) is tuple else (right[1],))]
-        back = tuple(unknown) if type(right[1]) is tuple else unknown[0]
-        return y, back, {name: np.full(value.shape, np.nan) for name, value in values.items()}
+        unknown = tuple(part * np.nan for part in back) if type(back) is tuple else back * np.nan
+        return y, unknown, {name: value * np.nan for name, value in values.items()}
     gradients = {name: np.zeros(value.shape) for name, value in values.items()}
     return y, back, gradients | {name: parameter.grad for name, parameter in parameters.items()}
-
-
-def _rounds(x, dout, second):
-    """[(x, dout)], after a first round with other numbers if there is to be a second."""
-    return [(x[::-1], dout[::-1]), (x, dout)] if second else [(x, dout)]
 
 
 def _of(part, gradients):
@@ -190,7 +187,7 @@ def add_norm_cases(rng):
     return _cases_of_all(rng, case)
 
 
-def drive_add_norm(answer, x, dout, *, sublayer, values, second=False, **options):
+def drive_add_norm(answer, x, dout, *, sublayer, second=False, **options):
     around = {}
 
     def forward(block, x):
@@ -199,8 +196,9 @@ def drive_add_norm(answer, x, dout, *, sublayer, values, second=False, **options
     def backward(block, dout):
         return block.backward(dout, around[id(block)].backward)
 
-    rounds = _rounds(x, dout, second)
-    y, dx, gradients = _run(answer, (x.shape[-1],), options, values, rounds, forward, backward, blocks.AddNorm)
+    y, dx, gradients = _run(
+        answer, blocks.AddNorm, x, dout, forward, backward, sizes=x.shape[-1:], second=second, **options
+    )
     return y, dx, next(iter(around.values())).dw, gradients["norm.gamma"], gradients["norm.beta"]
 
 
@@ -272,7 +270,7 @@ def encoder_cases(rng):
     ]
 
 
-def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, cache=False, **options):
+def drive_encoder(answer, x, dout, mask=None, *, second=False, cache=False, **options):
     if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
@@ -283,10 +281,7 @@ def drive_encoder(answer, x, dout, mask=None, *, sizes, values, second=False, ca
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    y, dx, gradients = _run(
-        answer, sizes, options, values, _rounds(x, dout, second),
-        forward, lambda block, dout: block.backward(dout), blocks.EncoderBlock,
-    )  # fmt: skip
+    y, dx, gradients = _run(answer, blocks.EncoderBlock, x, dout, forward, second=second, **options)
     return y, dx, *(_of(part, gradients) for part in ("attention", "add_norm1", "feed_forward", "add_norm2"))
 
 
@@ -340,9 +335,7 @@ def decoder_cases(rng):
     ]
 
 
-def drive_decoder(
-    answer, x, memory, dout, mask=None, memory_mask=None, *, sizes, values, second=False, cache=False, **options
-):
+def drive_decoder(answer, x, memory, dout, mask=None, memory_mask=None, *, second=False, cache=False, **options):
     if options.get("dropout") and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask, memory_mask)
@@ -357,13 +350,9 @@ def drive_decoder(
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
-    y, back, gradients = _run(
-        answer, sizes, options, values, _rounds(x, dout, second),
-        forward, lambda block, dout: block.backward(dout), blocks.DecoderBlock,
-    )  # fmt: skip
+    y, back, gradients = _run(answer, blocks.DecoderBlock, x, dout, forward, second=second, **options)
     dx, dmemory = back if isinstance(back, tuple | list) and len(back) == 2 else (back, None)
-    if dmemory is None:
-        dmemory = np.zeros(0)
+    dmemory = np.zeros(0) if dmemory is None else dmemory
     parts = ("self_attention", "add_norm1", "cross_attention", "add_norm2", "feed_forward", "add_norm3")
     return y, dx, dmemory, *(_of(part, gradients) for part in parts)
 

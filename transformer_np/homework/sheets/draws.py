@@ -1,4 +1,4 @@
-"""How inputs are drawn that several sheets need."""
+"""How inputs are drawn, and random outputs gathered, that several sheets need."""
 
 from inspect import signature
 
@@ -52,6 +52,17 @@ class Calls:
         yield self(f"x of shape (T, {last})", without="B H")
         yield self("x of four axes", without="")
         yield self(f"x of shape ({last},)", without=" ".join(leading))
+
+
+def pairs(outputs):
+    """[[first, second], …] of outputs that are pairs, as new arrays: the next call may write into its arguments. The
+    first output that is no pair is returned as it is."""
+    found = []
+    for output in outputs:
+        if not isinstance(output, tuple | list) or len(output) != 2 or any(part is None for part in output):
+            return output
+        found.append([np.array(part) for part in output])
+    return found
 
 
 def sizes_without_squares(rng, letters):

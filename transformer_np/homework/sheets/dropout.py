@@ -7,6 +7,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
+from .draws import pairs
 from .sheet import Sheet, of_forward
 
 SHEET = Sheet(__file__)
@@ -38,37 +39,30 @@ def dropout_cases(rng):
 
 
 def drive_dropout(answer, x, p, rng):
-    """Call the answer four times, with an int seed twice and with the next one twice: [(y, keep), …]. An output that is
-    not a pair is returned as it is."""
+    """Call the answer four times, with an int seed twice and with the next one twice: [(y, keep), …]."""
     seeds = [rng, rng, rng + 1, rng + 1] if isinstance(rng, int) else [rng] * 4
-    pairs = []
-    for seed in seeds:
-        output = answer(x, p, seed)
-        if not isinstance(output, tuple | list) or len(output) != 2 or any(part is None for part in output):
-            return output
-        pairs.append([np.array(part) for part in output])  # copies: the next call may write into x
-    return pairs
+    return pairs(answer(x, p, seed) for seed in seeds)
 
 
 _LARGE = 5000  # entries; from there on shares are counted
 
 
-def view_dropout(case, pairs):
+def view_dropout(case, calls):
     """What every right answer has in common, whatever its random numbers, as two arrays of x's shape.
 
     y: x times the factor of the entries that are not 0; in a large array the last entry is another number unless the
     right share of entries is left. keep: its first entries are facts about the mask, the others are 0.
     """
     x, p, _ = case.arguments
-    if isinstance(pairs, tuple) and len(pairs) == 2:  # one of them is None
-        return pairs
-    if not isinstance(pairs, list) or len(pairs) != 4 or not all(isinstance(pair, list) for pair in pairs):
+    if isinstance(calls, tuple) and len(calls) == 2:  # one of them is None
+        return calls
+    if not isinstance(calls, list) or len(calls) != 4 or not all(isinstance(pair, list) for pair in calls):
         raise ValueError("no pairs of y and keep")
-    y, keep = pairs[0]
+    y, keep = calls[0]
     if y.shape == x.shape and y.dtype.kind in "biuf":
         y = view_y(x, p, y, keep)
     if keep.shape == x.shape and keep.dtype.kind in "biuf":
-        facts = _facts_about_keep(x, p, pairs)
+        facts = _facts_about_keep(x, p, calls)
         keep = np.zeros(x.size)
         keep[: len(facts)] = facts
         keep = keep.reshape(x.shape)
@@ -110,30 +104,30 @@ def _share(left, p, size):
     return 0
 
 
-def _facts_about_keep(x, p, pairs):
-    y, keep = pairs[0]
+def _facts_about_keep(x, p, calls):
+    y, keep = calls[0]
     kept, scale = keep != 0, float(keep.max()) or 1.0
     even = (~kept | (keep == scale)).all()  # one number for all that are kept
     agrees = ((y != 0) == kept)[x != 0].mean()
     shared = [p > 0 and kept.shape[a] > 1 and (kept == kept.take([0], a)).all() for a in range(-min(3, x.ndim), 0)]
     large = x.size >= _LARGE and not any(shared)
-    counts = {int((other[1] != 0).sum()) for other in pairs if other[1].shape == x.shape}
+    counts = {int((other[1] != 0).sum()) for other in calls if other[1].shape == x.shape}
     facts = [
         np.round(scale, 4) if even and scale > 0 else -1,
         agrees if agrees in (0, 1) else 0.5,
         *(shared if x.size >= _LARGE else [0] * len(shared)),
         _share(kept.mean(), p, x.size) if large else 1,
-        large and 0 < p and len(counts) == 1 and not _same_keep(pairs, 0, 1),  # a number fixed beforehand
+        large and 0 < p and len(counts) == 1 and not _same_keep(calls, 0, 1),  # a number fixed beforehand
         keep.dtype == bool,
         p > 0 and (x == 0).any() and not kept[x == 0].any(),  # read off y
     ]
     if p > 0 and x.size >= 100 and not any(shared):
-        facts += [_same_keep(pairs, 0, 1), _same_keep(pairs, 1, 2)]
+        facts += [_same_keep(calls, 0, 1), _same_keep(calls, 1, 2)]
     return facts
 
 
-def _same_keep(pairs, i, j):
-    return np.array_equal(pairs[i][1], pairs[j][1])
+def _same_keep(calls, i, j):
+    return np.array_equal(calls[i][1], calls[j][1])
 
 
 def dropout(x, p, rng):

@@ -11,20 +11,18 @@ SHEET = Sheet(__file__)
 
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
 _UNKNOWN = {"rope_type": "turned", "factor": 4.0}
-
-
-def draw_ids(rng, B, T, V):
-    """Ids (B, T) with 0 twice in one sentence and again in the next at the same place, and with V − 1, the last one."""
-    ids = rng.integers(V, size=(B, T))
-    ids[0, :2] = ids[1, 0] = 0
-    ids[-1, -1] = V - 1
-    return ids
+_LLAMA3 = {  # keeps some of the frequencies, and divides the others
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 125,
+}  # fmt: skip
 
 
 def embedding_cases(rng):
     sizes = draw_sizes(rng, "B T V D", least=4)
     B, T, V, _ = sizes.values()
-    ids = draw_ids(rng, B, T, V)
+    ids = rng.integers(V, size=(B, T))
+    ids[0, :2] = ids[1, 0] = 0  # twice in one sentence and again in the next at the same place
+    ids[-1, -1] = V - 1
     case = Calls(rng, F.embedding, sizes, ids=ids)
     return [
         case(""),
@@ -82,14 +80,6 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 # --- rotary positions -------------------------------------------------------------------------------------------------
 
 
-def llama3(length):
-    """A scaling that keeps some of the frequencies, and divides the others."""
-    return {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": length,
-    }  # fmt: skip
-
-
 def frequencies_cases(rng):
     K = 2 * int(rng.integers(3, 8))
     theta = float(rng.choice([500.0, 2000.0, 500_000.0]))
@@ -99,7 +89,7 @@ def frequencies_cases(rng):
         Case("K = 2", (2,), sizes={"K": 2}),
         extended(Case("linear scaling", (K,), {"scaling": _LINEAR}, {"K": K})),
         # 20, 2, 0.2 and 0.02 turns: the second is between the two factors
-        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(125)}, {"K": 8})),
+        extended(Case("the scaling of Llama 3", (8,), {"scaling": _LLAMA3}, {"K": 8})),
         Case("an odd K", (K + 1,), extended=True, raises="ValueError"),
         Case("theta=0", (K,), {"theta": 0.0}, extended=True, raises="ValueError"),
         Case("theta=-1", (K,), {"theta": -1.0}, extended=True, raises="ValueError"),
@@ -138,7 +128,7 @@ def rotary_cases(rng):
         extended(case("adjacent=True", adjacent=True)),
         extended(case("one position for all rows", positions=np.array(5))),
         extended(case("linear scaling", scaling=_LINEAR)),
-        extended(case("the scaling of Llama 3", scaling=llama3(125))),
+        extended(case("the scaling of Llama 3", scaling=_LLAMA3)),
     ]
 
 

@@ -1,5 +1,7 @@
 """Layer normalisation and RMS norm, with their backward."""
 
+from functools import partial
+
 import numpy as np
 
 from ... import functional as F
@@ -12,18 +14,13 @@ SHEET = Sheet(__file__)
 EPS_OF_FORWARD = 0.01  # of a backward pass: so large that no row's scale is far above the others
 
 
-def random_rows(rng, z, least, most):
-    """Random rows, each with a mean and a standard deviation of its own, the latter between `least` and `most`."""
-    z = (z - z.mean(axis=-1, keepdims=True)) / z.std(axis=-1, keepdims=True)
-    rows = (*z.shape[:-1], 1)
-    return z * rng.uniform(least, most, size=rows) + rng.normal(size=rows)
-
-
 def norm_cases(rng, forward, level, about_level):
     """The cases of a norm. level: the number in the row of equal numbers"""
 
-    def rows(x):
-        return random_rows(rng, x, 1.5, 3)  # so large that the default ε does not show
+    def rows(z):  # each with a mean and a standard deviation of its own, so large that the default ε does not show
+        z = (z - z.mean(axis=-1, keepdims=True)) / z.std(axis=-1, keepdims=True)
+        of_row = (*z.shape[:-1], 1)
+        return z * rng.uniform(1.5, 3, size=of_row) + rng.normal(size=of_row)
 
     def with_equal(x):
         x = rows(x)
@@ -39,10 +36,6 @@ def norm_cases(rng, forward, level, about_level):
         case(about_level, x=with_equal),
         *case.of_other_ranks(),
     ]
-
-
-def layer_norm_cases(rng):
-    return norm_cases(rng, F.layer_norm, 0.25, "a row of equal numbers")
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -67,10 +60,6 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
-def rms_norm_cases(rng):
-    return norm_cases(rng, F.rms_norm, 0, "a row of zeros")
-
-
 def rms_norm(x, gamma, eps=1e-6):
     mean_square = (x**2).mean(axis=-1, keepdims=True)
     rms = np.sqrt(mean_square + eps)
@@ -88,6 +77,9 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
     dx = inv_rms * (dx_hat - x_hat * mean)
     return dx, dgamma
 
+
+layer_norm_cases = partial(norm_cases, forward=F.layer_norm, level=0.25, about_level="a row of equal numbers")
+rms_norm_cases = partial(norm_cases, forward=F.rms_norm, level=0, about_level="a row of zeros")
 
 EXERCISES = [
     *SHEET.both(F.layer_norm, layer_norm, layer_norm_backward, layer_norm_cases, eps=EPS_OF_FORWARD),

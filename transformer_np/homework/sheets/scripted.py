@@ -8,7 +8,6 @@ import numpy as np
 from ...models import Transformer, TransformerConfig
 from .blocks import takes
 
-DECODER = "decoder"
 MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding decides
 
 
@@ -123,7 +122,7 @@ def next_logits(model, src, ids, evaluating=True):
 def log_probs(model, src, ids, evaluating=True):
     """log p of the token after the beginning `ids`, for one source sentence: a list.
 
-    evaluating: whether in evaluation mode; DECODER: only the decoder is
+    evaluating: whether in evaluation mode; "decoder": only the decoder is
     """
     key = src.tobytes(), tuple(ids), evaluating if model.training else True
     if key not in model.known:

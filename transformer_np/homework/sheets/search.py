@@ -72,7 +72,7 @@ def ids_and_hypotheses(case, output):
     return *as_array(case, [of_row[0][0] for of_row in output]), filled
 
 
-def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_show, rows=4):
+def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_show):
     """Source sentences in which no rounding decides, and which show all of `to_show`."""
 
     def found(name, row):
@@ -94,7 +94,7 @@ def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_sho
             if shown or not open_pairs or len(chosen) < 2:
                 chosen.append(row)
             open_pairs = [pair for pair in open_pairs if pair not in shown]
-            if not open_pairs and len(chosen) >= rows:
+            if not open_pairs and len(chosen) >= 4:
                 sizes = {"B": len(chosen), "S": len(row), "V": model.config.tgt_vocab_size}
                 return Case(label, (model, np.array(chosen), beam_size, max_len, length_penalty), sizes=sizes)
 

@@ -60,11 +60,13 @@ class Sheet:
         gradients: the same of a class's further results, which are gradients
         """
         name = reference.__name__
+        chapter, fields = next((title, of[name]) for title, of in chapters_of_library().items() if name in of)
+        hints = re.split(r"^- ", self[f"{name}: hints"], flags=re.MULTILINE)[1:]
         found = [Result(*result) for result in (results or results_of(reference)).items()]
         found += [Result(*result, gradient=True) for result in (gradients or {}).items()]
         return Exercise(
             reference, tuple(found), lambda rng: list(cases(rng)), self[name], answer,
-            hints=hints_of(self[f"{name}: hints"]), **of_path()[name], **more,
+            hints=tuple(re.sub(r"\n *", " ", hint.strip()) for hint in hints), chapter=chapter, **fields, **more,
         )  # fmt: skip
 
     def both(self, function, answer, backward, cases, results=None, **how):
@@ -75,12 +77,13 @@ class Sheet:
         return [self.exercise(function, answer, cases), second]
 
 
-def of_forward(forward, cases, without=(), letters=NOTHING, **usual):
+def of_forward(forward, cases, without=(), letters=NOTHING, labels=NOTHING, **usual):
     """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
     what else it takes has the name of an argument or a result of the forward.
 
     without: parts of the labels of cases that have no gradient, or the same as another case
     letters: {argument of the backward: the letter of the size that it is}
+    labels: {label of a case of the forward: that of the backward}
     usual: options of the forward where a case has no others
     """
     parameters = inspect.signature(getattr(F, f"{forward.__name__}_backward")).parameters
@@ -99,7 +102,8 @@ def of_forward(forward, cases, without=(), letters=NOTHING, **usual):
             gradient = rng.normal(size=np.shape(results[0]))
             arguments = tuple(known.get(name, gradient) for name in needed)
             options = {name: value for name, value in case.options.items() if name in parameters.keys() - needed}
-            label = case.label if "x" in parameters else case.label.replace("x of", f"{needed[0]} of")
+            label = labels.get(case.label, case.label)
+            label = label if "x" in parameters else label.replace("x of", f"{needed[0]} of")
             changed = {"label": label, "arguments": arguments, "options": options}
             if case.options.keys() - parameters.keys() - plain.options.keys():  # the backward sees what it led to
                 changed |= {"label": f"{label} in the forward", "extended": False}
@@ -114,12 +118,6 @@ def sections(sheet):
     text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")
     found = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
     return {heading: f"\n{notes.strip()}\n" for heading, notes in zip(found[::2], found[1::2], strict=True)}
-
-
-def hints_of(section):
-    """The hints of an exercise: the entries of a section's list."""
-    entries = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
-    return tuple(re.sub(r"\n *", " ", entry.strip()) for entry in entries)
 
 
 def parts_of(section):
@@ -139,14 +137,3 @@ def results_of(function):
 def chapters_of_library():
     """{title of a chapter: {"notebook": its number, name of an exercise: its place, difficulty and section}}"""
     return tomllib.loads(Path(__file__).with_name("chapters.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def of_path():
-    """{name of an exercise: its chapter, place, difficulty and section}"""
-    return {
-        name: {"chapter": title, **fields}
-        for title, chapter in chapters_of_library().items()
-        for name, fields in chapter.items()
-        if name != "notebook"
-    }

@@ -1,13 +1,11 @@
 """Softmax and its backward."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from ... import functional as F
 from ..exercise import draw_sizes, extended
 from .draws import Calls
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -43,17 +41,13 @@ def softmax(x, axis=-1):
     return y / np.where(total == 0, 1, total)
 
 
-def softmax_backward_cases(rng):
-    for case in of_forward(F.softmax, softmax_cases, ["10,000", "nothing but"])(rng):  # all y 0 or 1: no gradient
-        yield replace(case, label=case.label.replace("some logits −inf", "some weights 0"))
-
-
 def softmax_backward(dy, y, axis=-1):
     total = np.sum(dy * y, axis=axis, keepdims=True)
     return y * (dy - total)
 
 
-EXERCISES = [
-    SHEET.exercise(F.softmax, softmax, softmax_cases),
-    SHEET.exercise(F.softmax_backward, softmax_backward, softmax_backward_cases),
-]
+EXERCISES = SHEET.both(
+    F.softmax, softmax, softmax_backward, softmax_cases,
+    without=["10,000", "nothing but"],  # all y 0 or 1: no gradient
+    labels={"some logits −inf": "some weights 0"},
+)  # fmt: skip

@@ -1,11 +1,12 @@
 """A text as ids and batches: byte-pair encoding, and windows drawn from a text."""
 
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from ...data import bpe, text
 from ..exercise import Case
+from .draws import pairs
 from .sheet import Sheet
 
 SHEET = Sheet(__file__)
@@ -14,35 +15,36 @@ FIRST = 260  # the id of the first merge: letters are below it
 DRAWN = 64  # batches: enough for every start to occur
 
 
-def _words(rng, letters=5, syllables=6, words=14, longest=3):
-    """Different words of ids that share syllables, so that some pairs are frequent."""
-    ids = rng.permutation(np.arange(101, 123))[:letters]
+def _letters(rng, number=3):
+    """Different ids of letters."""
+    return [int(i) for i in rng.permutation(np.arange(101, 123))[:number]]
+
+
+def _words(rng, words=14):
+    """Different words of ids, of one to three syllables that they share, so that some pairs are frequent."""
+    ids = _letters(rng, 5)
     found, parts = {}, []
     while all(a + b == b + a for a in parts for b in parts):  # aa, a: too few different words are made of these
-        parts = [rng.choice(ids, size=int(rng.integers(1, 4))).tolist() for _ in range(syllables)]
+        parts = [rng.choice(ids, size=int(rng.integers(1, 4))).tolist() for _ in range(6)]
     while len(found) < words:
-        word = [i for n in rng.integers(syllables, size=int(rng.integers(1, longest + 1))) for i in parts[n]]
+        word = [i for n in rng.integers(6, size=int(rng.integers(1, 4))) for i in parts[n]]
         found[tuple(word)] = word
     return list(found.values())
 
 
-def _drawn(rng, draw, exercise, differ, agree=()):
-    """A drawn case in which the mistakes of `differ` change the result, all in other ways, and those of `agree` do
-    not."""
+def _drawn(draw, exercise, differ, agree=()):
+    """A case of `draw()` in which the mistakes of `differ` change the result, each in another way, and those of `agree`
+    do not."""
 
     def result(*mistakes):
         return exercise.variant(mistakes)(*case.arguments, **case.options)
 
     while True:
-        case, seen = draw(rng), []
-        if any(result(name) != result() for name in agree):
-            continue
-        for one in chain([result()], map(result, differ)):
-            if one in seen:
-                break
-            seen.append(one)
-        else:
-            return case
+        case = draw()
+        if all(result(name) == result() for name in agree):
+            results = [result(), *map(result, differ)]
+            if all(one not in results[:n] for n, one in enumerate(results)):
+                return case
 
 
 def merged(ids, pair, new):
@@ -78,41 +80,30 @@ _SEEN_WHERE_RARE = (
 
 
 def learn_cases(rng):
-    def plain(rng):
-        words = _words(rng)
-        return Case("", (words, rng.integers(1, 1000, size=len(words)).tolist(), int(rng.integers(5, 9)), FIRST))
+    def case(label, words, most, num_merges, **options):  # most: the counts are below it; None: a drawn number
+        counts = rng.integers(1, most, size=len(words)).tolist()
+        return Case(label, (words, counts, num_merges or int(rng.integers(5, 9)), FIRST), options)
 
-    def equal(rng):
-        words = _words(rng, words=9)
-        return Case("equally frequent pairs", (words, [3] * len(words), 5, FIRST))
+    def in_a_row():
+        a, b, c = _letters(rng)
+        return case("a letter three times in a row", [[b, a, a, a, c], [a, a, a], [c, a, a, a, a, b], [b, c]], 60, 2)
 
-    def rare(rng):
-        words = _words(rng)
-        counts = rng.integers(1, 16, size=len(words)).tolist()
-        return Case("min_count=12", (words, counts, 60, FIRST), {"min_count": 12})
-
-    def in_a_row(rng):
-        a, b, c = rng.permutation(np.arange(101, 123))[:3].tolist()
-        words = [[b, a, a, a, c], [a, a, a], [c, a, a, a, a, b], [b, c]]
-        return Case("a letter three times in a row", (words, rng.integers(1, 60, size=4).tolist(), 2, FIRST))
-
-    def few(rng):
-        a, b, c = rng.permutation(np.arange(101, 123))[:3].tolist()
+    def few():
+        a, b, c = _letters(rng)
         return Case("no pair left at min_count=1", ([[a, b], [c], [b, a, b]], [3, 4, 5], 9, FIRST), {"min_count": 1})
 
-    def digits(rng):
-        words = [[12, 1, 12], [11, 12, 1, 2], [1, 12, 11, 12]]
-        return Case("ids of one and two digits", (words, rng.integers(1, 60, size=3).tolist(), 2, FIRST))
-
-    usual = _drawn(rng, plain, LEARN, _SEEN_WHERE_PLAIN, _TIES)
+    digits = [[12, 1, 12], [11, 12, 1, 2], [1, 12, 11, 12]]
+    usual = _drawn(lambda: case("", _words(rng), 1000, None), LEARN, _SEEN_WHERE_PLAIN, _TIES)
     return [
         usual,
         Case("first_id=300", (*usual.arguments[:3], 300)),
-        _drawn(rng, equal, LEARN, _TIES),
-        _drawn(rng, rare, LEARN, _SEEN_WHERE_RARE, _TIES),
-        _drawn(rng, in_a_row, LEARN, ("the right token kept", "merged from right to left"), _TIES),
-        few(rng),
-        _drawn(rng, digits, LEARN, ("digits of other ids replaced",), _TIES),
+        _drawn(lambda: Case("equally frequent pairs", (_words(rng, words=9), [3] * 9, 5, FIRST)), LEARN, _TIES),
+        _drawn(lambda: case("min_count=12", _words(rng), 16, 60, min_count=12), LEARN, _SEEN_WHERE_RARE, _TIES),
+        _drawn(in_a_row, LEARN, ("the right token kept", "merged from right to left"), _TIES),
+        few(),
+        _drawn(
+            lambda: case("ids of one and two digits", digits, 60, 2), LEARN, ("digits of other ids replaced",), _TIES
+        ),
     ]
 
 
@@ -148,36 +139,32 @@ LEARN = SHEET.exercise(bpe.learn_merges, learn_merges, learn_cases, {"merges": "
 
 
 def apply_cases(rng):
-    def drawn(label, words):
-        def draw(rng):
-            known = _words(rng)
-            pairs = learn_merges(known, rng.integers(1, 60, size=len(known)).tolist(), 20, FIRST, 1)
-            return Case(label, (words(rng, known), {pair: FIRST + i for i, pair in enumerate(pairs)}))
+    def long_word():
+        known = _words(rng)
+        pairs = learn_merges(known, rng.integers(1, 60, size=len(known)).tolist(), 20, FIRST, 1)
+        word = [i for n in rng.integers(6, size=6) for i in known[n]]
+        return Case("", (word, {pair: FIRST + i for i, pair in enumerate(pairs)}))
 
-        return draw
-
-    def long_word(rng, known):
-        return [i for n in rng.integers(6, size=6) for i in known[n]]
-
-    def in_a_row(rng):
-        a, b, c = rng.permutation(np.arange(101, 123))[:3].tolist()
+    def in_a_row():
+        a, b, c = _letters(rng)
         return Case("a letter three times in a row", ([b, a, a, a, c, a, a, a], {(a, a): FIRST, (FIRST, a): FIRST + 1}))
 
     seen = (
         "the first pair from the left", "the latest merge first", "only one merge", "the smallest ids first",
         "the longest token first", "merged as soon as it can be",
     )  # fmt: skip
-    plain = _drawn(rng, drawn("", long_word), APPLY, seen)
-    one = Case("a word of one id", ([plain.arguments[0][0]], plain.arguments[1]))
-    unknown = Case("a word without a merge", (plain.arguments[0], {(7, 8): FIRST}))  # what is kept of a word is old
-    reversed_ = Case("the merges in another order", (plain.arguments[0], dict(reversed(plain.arguments[1].items()))))
-    in_a_row = _drawn(rng, in_a_row, APPLY, ("merged from right to left", "the right token kept"))
-    chain = Case(
-        "merges that build on each other",
-        ([5, 6, 7, 8], {(5, 6): FIRST, (FIRST, 7): FIRST + 1, (FIRST + 1, 8): FIRST + 2}),
-    )
-    digits = Case("ids of one and two digits", ([11, 12, 1, 12], {(1, 12): FIRST, (11, 12): FIRST + 1}))
-    return [plain, in_a_row, one, unknown, reversed_, chain, digits]
+    plain = _drawn(long_word, APPLY, seen)
+    word, merges = plain.arguments
+    steps = {(5, 6): FIRST, (FIRST, 7): FIRST + 1, (FIRST + 1, 8): FIRST + 2}
+    return [
+        plain,
+        _drawn(in_a_row, APPLY, ("merged from right to left", "the right token kept")),
+        Case("a word of one id", ([word[0]], merges)),
+        Case("a word without a merge", (word, {(7, 8): FIRST})),  # what is kept of a word is old
+        Case("the merges in another order", (word, dict(reversed(merges.items())))),
+        Case("merges that build on each other", ([5, 6, 7, 8], steps)),
+        Case("ids of one and two digits", ([11, 12, 1, 12], {(1, 12): FIRST, (11, 12): FIRST + 1})),
+    ]
 
 
 def view_ids(case, output):
@@ -213,10 +200,7 @@ def with_longest_tokens(ids, merges):
     return result
 
 
-APPLY = SHEET.exercise(
-    bpe.apply_merges, apply_merges, apply_cases, {"ids": "token"},
-    view=view_ids,
-)  # fmt: skip
+APPLY = SHEET.exercise(bpe.apply_merges, apply_merges, apply_cases, {"ids": "token"}, view=view_ids)
 
 
 # --- windows of a text ------------------------------------------------------------------------------------------------
@@ -236,14 +220,8 @@ def windows_cases(rng):
 
 
 def drive_windows(answer, ids, block_size, batch_size, rng):
-    """Many batches, or the first output that is not a pair."""
-    batches = []
-    for _ in range(DRAWN):
-        output = answer(ids, block_size, batch_size, rng)
-        if not isinstance(output, tuple | list) or len(output) != 2:
-            return output
-        batches.append([np.array(part) for part in output])
-    return batches
+    """Many batches."""
+    return pairs(answer(ids, block_size, batch_size, rng) for _ in range(DRAWN))
 
 
 def view_windows(case, batches):
