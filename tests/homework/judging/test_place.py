@@ -20,6 +20,37 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     inv_std = 1 / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
     return centred * inv_std * beta + gamma, centred * inv_std, inv_std
 
+--- two results, each with an index that occurs several times
+says: adds only once: use np.add.at. Two changes make it right
+named: repeated
+def window_attention_backward(dout, q, k, v, weights, window, causal=False):
+    T, window = q.shape[-2], min(window, q.shape[-2] - 1)
+    s = np.clip(np.arange(T)[:, None] - window + np.arange(weights.shape[-1]), 0, T - 1)
+    da = (dout[..., None, :] * v[..., s, :]).sum(-1)
+    ds = weights * (da - (da * weights).sum(-1, keepdims=True)) / np.sqrt(q.shape[-1])
+    dk, dv = np.zeros_like(k), np.zeros_like(v)
+    dk[..., s, :] += ds[..., None] * q[..., None, :]  # shown
+    dv[..., s, :] += weights[..., None] * dout[..., None, :]  # shown
+    return (ds[..., None] * k[..., s, :]).sum(-2), dk, dv
+
+--- the norm of each parameter, which is in the cases that are right, too
+named: each parameter by itself
+def clip_grad_norm(parameters, max_norm):
+    norms = [np.linalg.norm(p.grad) for p in parameters]  # not shown
+    whole = np.linalg.norm(norms)
+    for p, norm in zip(parameters, norms):
+        if norm > max_norm and np.isfinite(whole):
+            p.grad *= max_norm / norm
+    return whole
+
+--- the end of a range
+says: `buckets.max()` is one too small here.
+def relative_position_bias_backward(dbias, buckets, num_buckets):
+    dtable = np.zeros((num_buckets, dbias.shape[0]), dbias.dtype)
+    for n in range(buckets.min(), buckets.max()):  # shown
+        dtable[n] = dbias[:, buckets == n].sum(axis=1)
+    return dtable
+
 --- two names in each other's place in one line
 says: One change in line @ makes it right:
 def sigma(t):
@@ -520,14 +551,17 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
             dtable[b] = dtable[b] / count[b]  # shown
     return dtable
 
---- an argument is changed through a view
-says: Line 6 changes it: flat[i] = 0 ^^^
-says: One change in line 3 makes it right: flat = x.reshape(-1) ^^^
+--- an argument is changed through a view, by what a helper returns
+says: Line 9 changes it: flat[i] = positive(flat[i]) ^^^
+says: One change in line 7 makes it right: flat = x.reshape(-1) ^^^
+def positive(number):
+    result = max(number, 0)
+    return result
+
 def relu(x):
     flat = x.reshape(-1)
     for i in range(len(flat)):
-        if flat[i] < 0:
-            flat[i] = 0
+        flat[i] = positive(flat[i])
     return flat.reshape(x.shape)
 
 --- what belongs before a loop

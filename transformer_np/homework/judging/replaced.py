@@ -54,7 +54,7 @@ class Replaced:
     def _is_for_others(self, value, node, place, number):
         """Whether the value of a variable, which a node of a place reads, is one that only other code needs."""
         sides, own, fine = self.sides, self.sides.values(number), self.sides.fine_in(number, False)
-        if value not in fine or is_new(value, own[value]) or value in sides.ran_rightly:
+        if value not in fine or is_new(value, own[value]) or any(value in sides.values(n) for n in sides.right_case):
             return False
         readers = [v for v in sides.read_from(ast.unparse(node)) if v in own]
         if not fine.isdisjoint({*readers} - {place}):  # others need it as it is

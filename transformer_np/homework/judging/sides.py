@@ -40,12 +40,11 @@ class Sides:
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @cached_property
-    def ran_rightly(self):
-        """The nodes with a value in a case that is right in all draws, and no narrow one."""
+    def right_case(self):
+        """[the number of the first case that is right in all draws, and no narrow one], or []"""
         wrong = {finding.case.label for finding in self.found if not finding.right}
         others = ((n, f.case) for n, f in enumerate(self.found) if f.case.label not in wrong)
-        right = next((n for n, case in others if not (case.is_narrow or case.raises)), None)
-        return set() if right is None else {*self.values(right)}
+        return [n for n, case in others if not (case.is_narrow or case.raises)][:1]
 
     @cached_property
     def only_wrong(self):

@@ -91,12 +91,14 @@ def _made(sides, name, names):
     """
     others = tuple(other for other in names if other != name)
     cases = [n for n in sides.failed if n in sides.one_of_each_label][:3]
-    of = {number: (sides.right_with(tuple(names), number), sides.right_with(others, number)) for number in cases}
+    every = [*cases, *sides.right_case]
+    of = {number: (sides.right_with(tuple(names), number), sides.right_with(others, number)) for number in every}
     if any(None in both for both in of.values()):
         return []
     found = []
     for by, shape in ((_ByValue, True), (_ByValue, False), (_ByNumbers, False)):
-        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first())]
+        harmless = {node for number in sides.right_case for node in by(sides, number, *of[number], shape).nodes()}
+        found += [places for number in cases if (places := by(sides, number, *of[number], shape).first(harmless))]
         if any(len(places) == 1 for places in found):
             break
 
@@ -134,12 +136,17 @@ class _ByValue:
     def is_made(self, node, value):
         return _tells(node, value) and self.made.has(flat(value, self.shape))
 
-    def first(self):
-        """The places between right values and the first value that the mistake makes, at most MOST, or []."""
+    def nodes(self):
+        """The nodes of the answer with a value that the mistake makes, in the order of their first evaluation."""
+        return [node for node, values in self.own.items() if any(self.is_made(node, value) for value in values)]
+
+    def first(self, harmless):
+        """The places between right values and the first value that the mistake makes, at most MOST, or []; none of some
+        harmless nodes."""
         found = []
-        for node, values in self.own.items():
-            is_right = len(values) > 1 and node in self.fine  # as a whole
-            if is_right or node in self.within or not any(self.is_made(node, value) for value in values):
+        for node in self.nodes():
+            is_right = len(self.own[node]) > 1 and node in self.fine  # as a whole
+            if is_right or node in self.within or node in harmless:
                 continue
             place = node
             if isinstance(node, ast.Name | ast.Attribute):
