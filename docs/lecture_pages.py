@@ -106,9 +106,9 @@ PATHS_PAGE = """# Paths for a course
 The notebooks take {whole} minutes to read and run, and {exercises} for the exercises. Two paths take less:
 
 ```sh
-transformer-np start work --path lecture              # one lecture of 90 minutes
-transformer-np start work --path lab                  # four lab sessions of 90 minutes, with the exercises
-transformer-np start work --path lecture --teacher    # the same with solutions, cut into slides
+transformer-np start work/lecture --path lecture             # one lecture of 90 minutes
+transformer-np start work/lab --path lab                     # four lab sessions of 90 minutes, with the exercises
+transformer-np start work/slides --path lecture --teacher    # the same with solutions, cut into slides
 ```
 
 Each makes a folder with these sections, in the order of the lecture notes: attention (§4) before positions (§6). Cells
