@@ -212,11 +212,15 @@ def test_an_answer_where_nobody_looks_is_named(tmp_path, text):
 @pytest.mark.parametrize("call", ['check("relu", mine)', 'verdict = homework.check("relu", answer=mine)'])
 def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_is(tmp_path, call):
     cells = ["from transformer_np import homework\nfrom transformer_np.functional import relu", "", call]
-    for body, outcome in (("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started")):
+    of_library = "relu needs `relu` (homework.ipynb), which is not there where answers are graded: write it yourself"
+    for body, outcome, *told in (
+        ("return x * (x > 0)", "passed"), ("return x", "wrong value"), ("...", "not started"),
+        ("return relu(x)", "passed", of_library),
+    ):  # fmt: skip
         cells[1] = f"check = homework.check\n\n\ndef mine(x):\n    {body}"
         checks = checked(tmp_path, {"homework.ipynb": notebook(*cells)})
         standing = checks.of("relu")
-        assert standing.verdict.outcome == outcome and not checks.remarks(["relu"])
+        assert standing.verdict.outcome == outcome and checks.remarks(["relu"]) == told
         assert [(one.cell, one.line) for one in standing.definitions] == [(2, 4)]
 
 
@@ -592,7 +596,9 @@ def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path,
     content = json.loads(course_notebooks()["06_backpropagation.ipynb"])
     answer = "def relu(x): return np.maximum(x, (lambda least: least[0])(least))"
     answer = answer.replace("relu", "mine") if check else answer
-    mine = "for least in [np.ones(2)]:\n    print(least)", "least[:] = 0", "while True: pass", answer, check
+    changes = "least[:] = 2", "np.add.at(least, 0, -2)"
+    needless = "np.testing.assert_equal(1, 2)", "while True: pass"
+    mine = "for least in [np.ones(2)]:\n    print(least)", *changes, *needless, answer, check
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     text, file = json.dumps(content), tmp_path / ("06.py" if program else "06.ipynb")
     file.write_text(exported(text, program) if program else text, encoding="utf-8")

@@ -63,6 +63,10 @@ class Survey:
     course: dict = field(default_factory=dict)
     elsewhere: dict = field(default_factory=dict)
 
+    def names(self, file):
+        """{exercise: another name that its answer has in this file}"""
+        return {n: own for piece in self.load.get(file, {}).get("pieces", ()) for n, own in piece["names"].items()}
+
 
 def survey(files):
     """The Survey of {name: bytes}. A lone file is executed whatever is in it. Raises NeedsIPython."""
@@ -86,13 +90,16 @@ def survey(files):
     return found
 
 
-def source_of(files, known):
-    """{file: its code} of the files that are executed, without the course's own cells, the first one last."""
-    return {
-        name: files[name]
-        if name.endswith(".py")
-        else "\n".join(piece["code"] for piece in of_file["pieces"] if not piece["course"]).encode("utf-8", "replace")
+def source_of(files, known, course=False):
+    """{file: its code} of the files that are executed, the first one last; of a notebook without the course's own
+    cells, or those alone."""
+    cells = {
+        name: [piece["code"] for piece in of_file["pieces"] if piece["course"] == course]
         for name, of_file in reversed(known.load.items())
+    }
+    return {
+        name: files[name] if name.endswith(".py") else "\n".join(codes).encode("utf-8", "replace")
+        for name, codes in cells.items()
     }
 
 

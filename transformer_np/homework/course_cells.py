@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..notebooks.texts import SOLUTION, read_cells, shown, texts
-from .definitions import DEFINES, bindings, by_name, first_line, reached, read_by, touched, tree_of
+from .definitions import DEFINES, bindings, by_name, first_line, reached, read_by, stored, touched, tree_of
 from .path import all_exercises
 
 _SHARED = 3  # code cells that a notebook has in common with one of the course's if it was made from it
@@ -74,18 +74,22 @@ def cell_tree(code):
 
 
 def needed_by_answers(nodes, known, checked=()):
-    """The names that the answers among some statements need, themselves included. checked: names of other answers"""
-    nodes = by_name(nodes, touched)
+    """(the names that the answers among some statements need, themselves included, those of imported modules). checked:
+    names of other answers"""
+    modules = {name for node in nodes if isinstance(node, ast.Import) for name in stored(node)}
+    nodes = by_name(nodes, lambda node: touched(node, modules))
     own = [name for name in nodes.keys() & {*all_exercises(), *checked}
            if any(fingerprint(node) not in known.definitions for node in nodes[name])]  # fmt: skip
-    return reached(nodes, own, lambda node: read_by(ast.unparse(node)) - touched(node))
+    return reached(nodes, own, lambda node: read_by(ast.unparse(node)) - touched(node)), modules
 
 
 def only_needed(code, tree, needed):
-    """(the code of a cell without the statements that compute what no answer needs, the names that these bind)."""
+    """(the code of a cell without the statements that compute what no answer needs, the names that these bind). needed:
+    as of `needed_by_answers`"""
+    needed, modules = needed
     lines, kept, skipped = io.StringIO(code).readlines(), set(), set()
     for node in tree.body:
-        names = touched(node)
+        names = touched(node, modules)
         if isinstance(node, ast.Import | ast.ImportFrom | DEFINES) or _is_constant(node) or names & needed:
             kept.update(range(first_line(node), node.end_lineno + 1))
         else:

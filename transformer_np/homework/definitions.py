@@ -132,12 +132,14 @@ def read_by(code):
     return found
 
 
-def touched(node):
-    """The names that a statement binds, and those of what it changes: x in `x[0] = 1`, `x.y = 1`, `x += 1` and
-    `x.append(1)`."""
+def touched(node, modules=()):
+    """The names that a statement binds, and those of what it changes: x in `x[0] = 1`, `x.y = 1`, `x += 1`,
+    `x.append(1)` and, with np among the modules, `np.add.at(x, 0, 1)`."""
     names, targets = set(stored(node)), getattr(node, "targets", [getattr(node, "target", None)])
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        targets = [node.value.func] if isinstance(node.value.func, ast.Attribute) else []
+        call = node.value
+        targets = [call.func] if isinstance(call.func, ast.Attribute) else []
+        targets = call.args if root(call.func) in modules else targets
     return names | {begin for begin in map(root, targets) if begin}
 
 

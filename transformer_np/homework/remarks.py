@@ -143,17 +143,22 @@ def _of_package(nodes):
     return names
 
 
-def of_library(read, imported=()):
+def of_library(read, imported=(), known=None, course=None):
     """The remarks on answers that need calls of this package: they are right here, but where answers are graded such a
     call is refused, except that of a part from which the exercise is built.
 
     read: as for `not_there`; imported: the files among it that others import, which need what their import calls
+    known: the Survey of the files, for the names that answers have in them; course: {file: the tree of the course's own
+        cells}, from which answers may take a name
     """
-    if not any(_of_package(ast.walk(tree)) for tree in read.values()):
+    course = course or {}
+    if not any(_of_package(ast.walk(tree)) for tree in (*read.values(), *course.values())):
         return  # what an answer reads takes long to find
-    nodes = {file: by_name(tree.body) for file, tree in read.items()}
+    own = {file: by_name(tree.body) for file, tree in read.items()}
+    nodes = {file: (by_name(course[file].body) if file in course else {}) | own[file] for file in read}
     for file, tree in read.items():
-        begun = {name: nodes[file][name] for name in all_exercises() if name in nodes[file]}
+        names = {name: name for name in all_exercises()} | (known.names(file) if known else {})
+        begun = {name: own[file][here] for name, here in names.items() if here in own[file]}
         if file in imported:
             begun = {f"importing {file}": [node for node in tree.body if not _is_idle(node)]}
         for name, begin in begun.items():

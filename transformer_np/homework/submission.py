@@ -97,7 +97,8 @@ def load(path, time_limit=SECONDS, strict=True):
     beside = {os.path.relpath(file, path if path.is_dir() else path.parent): file for file in others}
     codes |= {name: Path(file).read_bytes() for name, file in beside.items()}
     read = {file: tree for file, code in codes.items() if (tree := tree_of(code))}
-    skipped = *remarks, *not_there(read, path), *of_library(read, beside)
+    course = {file: tree for file, code in source_of(files, known, course=True).items() if (tree := tree_of(code))}
+    skipped = *remarks, *not_there(read, path), *of_library(read, beside, known, course)
     return replace(loaded, skipped=skipped)
 
 
