@@ -41,6 +41,9 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 0
     data = data_of(tmp_path / "gpt.html")
     assert re.fullmatch(r"line \d+ of a text that", data["text"]) and data["text"] in data["examples"]
+    text.write_text("".join(f"line {i}\n" for i in range(99)), "utf-8")
+    assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 0
+    assert data_of(tmp_path / "gpt.html")["text"] == "line"
     text.unlink()
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 2
     assert main(["explore", "line 1", "--model", "run", "-o", "gpt.html"]) == 0

@@ -62,7 +62,7 @@ def run_page(args):
         texts = [LECTURE_SENTENCE, *examples] if task.kind == "translate" else examples
         text = next((each for each in texts if not reader.unknown(each)), next(iter(texts), None))
     if text is None:
-        raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
+        raise ValueError("pass a TEXT for the page to begin with: the run's file is gone, or has no line of two words")
     trained.encode(text)  # raises ValueError for a text that it cannot read
     Unseen(trained)(text)
     tokenizers = reader
@@ -110,4 +110,6 @@ def unseen_texts(task, folder):
         lines = [line.split() for line in "".join(split.validation).splitlines()[1:]]
     except (OSError, ValueError):
         return []
-    return [" ".join(words[:6]) for words in lines if len(words) > 6]
+    beginnings = [words[:-1][:6] for words in lines]
+    longest = max(map(len, beginnings), default=0)
+    return [" ".join(words) for words in beginnings if 0 < len(words) == longest]
