@@ -491,6 +491,8 @@ def test_a_wrong_answer_in_a_cell_or_one_of_several_files_is_located(capsys, wri
     assert "Your own code" in call(capsys, *hint.split(), "--level", "4")[1]  # as it is printed, it finds the file
     written(WRONG)
     assert "the answer is in" not in call(capsys, "check", "homework.py")[1]
+    written(stub_file([all_exercises()["relu"]]), "stub/homework.py")
+    assert "  the stub is in homework.py, line " in call(capsys, "check", "stub", "relu")[1]
 
 
 def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):

@@ -258,7 +258,8 @@ def _show_ways_on(args, standing, checks):
     """Print where a wrong answer is, if its lines could be those of several files or cells, and what helps."""
     file, name, submission = args.file, standing.exercise.name, checks.submission
     if standing.definitions and submission.path.suffix != ".py":
-        print(f"  the answer is in {submission.place(standing.definitions[0])}")
+        what = "stub" if standing.not_started else "answer"
+        print(f"  the {what} is in {submission.place(standing.definitions[0])}")
     if str(file).lower().endswith(".ipynb"):
         print(f'  check it in the notebook: from transformer_np.homework import check; check("{name}", {name})')
     if standing.failed:
