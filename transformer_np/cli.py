@@ -147,8 +147,9 @@ ALSO = {
 def with_flags(message, args):
     """The message of an error with the flags of the command in the place of the arguments that they set: "--d-model
     must be at least 1" instead of "d_model must be …". A name that is also a word of English, such as "text", is
-    replaced only where the message says something about an argument."""
-    if not hasattr(args, "parser"):
+    replaced only where the message says something about an argument. A message about a line of a file keeps the names
+    that the file has."""
+    if not hasattr(args, "parser") or re.match(r".*, line \d+: ", message):
         return message
     flags = {action.dest: action.option_strings[-1] for action in args.parser._actions if action.option_strings}
     flags |= {name: flags[flag] for name, flag in ALSO.items() if flag in flags}

@@ -126,6 +126,7 @@ def test_help_loads_nothing_heavy():
         ("save_seconds must lie in [0, ∞)", "--save-every must lie in [0, ∞)"),
         ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
         ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
+        ("c.toml, line 1: steps must be a list", "c.toml, line 1: steps must be a list"),
         ("runs/a has a run of the kind 'xl', not 'gpt'", "runs/a has a run of the kind 'xl', not 'gpt'"),
     ],
 )
