@@ -234,6 +234,14 @@ def test_the_time_to_load_matplotlib_is_not_the_students(tmp_path, name):
     python("-c", code, check=True)
 
 
+def test_bars_are_silent_in_a_notebook_that_is_loaded_and_not_after_it(tmp_path):
+    bar = "from tqdm import tqdm\n_ = [*tqdm([1], {!r})]"
+    (tmp_path / "a.ipynb").write_text(notebook(bar.format("before"), RELU), encoding="utf-8")
+    code = f"from transformer_np.homework import load\nload({str(tmp_path / 'a.ipynb')!r})\n{bar.format('after')}"
+    shown = python("-c", code, check=True).stderr
+    assert "after" in shown and "before" not in shown
+
+
 @pytest.mark.parametrize("kind", ["markdown", "raw", "%%bash"])
 def test_an_answer_that_is_no_code_is_named(tmp_path, kind, capsys):
     both = "def relu(x):\n    return x\n\n\ndef gelu(x):\n    return x\n"

@@ -3,12 +3,15 @@
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partialmethod
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
+
+from ..support.intercept import methods
 
 OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "otter", "tqdm")  # often imported, and needed by no answer
 
@@ -218,17 +221,22 @@ def colab():
 def unseen():
     """Inside the block, nothing is shown: IPython, its widgets and bars are stand-ins, pictures are drawn for no
     screen, and progress bars are silent."""
-    before, environment = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}, os.environ.copy()
-    os.environ |= (quiet := {"MPLBACKEND": "agg", "TQDM_DISABLE": "1"})
+    silent = nullcontext()
+    with suppress(ImportError):  # it is not in every browser tab
+        from tqdm import tqdm
+
+        silent = methods(tqdm, {"__init__": partialmethod(tqdm.__init__, disable=True)})
+    before = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}
+    backend, os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND"), "agg"
     sys.meta_path.insert(0, finder := Finder(_is_seen))
     try:
-        yield
+        with silent:
+            yield
     finally:
         sys.meta_path.remove(finder)
         for name in [*filter(_is_seen, sys.modules)]:
             del sys.modules[name]
             vars(sys.modules.get("tqdm", sys)).pop(name.removeprefix("tqdm."), None)
         sys.modules.update(before)
-        for name in quiet:
-            os.environ.pop(name, None)
-        os.environ |= {name: environment[name] for name in quiet if name in environment}
+        os.environ.pop("MPLBACKEND", None)
+        os.environ |= {"MPLBACKEND": backend} if backend is not None else {}

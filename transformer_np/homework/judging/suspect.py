@@ -42,8 +42,6 @@ def suspects_of(sides, names=()):
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     first, found = sides.failed[0], {}
-    variables = {n: v for n, v in sides.values(first).items() if isinstance(n, ast.Name | ast.Attribute)}
-    wrong = {n for n, values in variables.items() if all(map(is_data, values))} - sides.fine_in(first, False)
     if not both and single and proven and sides.is_before(proven[0][-1], single[0][-1], first):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
@@ -51,14 +49,20 @@ def suspects_of(sides, names=()):
         maker, new = search.maker(places), _new_array(sides, first)
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
-            read = {n for part in places for n in ast.walk(part)} - {*places}
-            is_sure = maker or new or (lines.issuperset(part.lineno for part in places) and not read & wrong)
-            said = "Look at {}" if is_sure else "A mistake is in {}, or shows there"
+            is_proven = lines.issuperset(part.lineno for part in places) and not _read_wrong(sides, places, first)
+            said = "Look at {}" if maker or new or is_proven else "A mistake is in {}, or shows there"
             suspect = _suspect(sides, new or places, said)
             found.setdefault(tuple(suspect.marks), suspect)
     shown = {line for suspect in found.values() for line in suspect.marks}
     found = [s for s in found.values() if not _is_shown(sides, s.node, shown)]
     return found[:MOST]
+
+
+def _read_wrong(sides, places, number):
+    """Whether some places read a variable that has values of no right answer in a case."""
+    own, fine = sides.values(number), sides.fine_in(number, False)
+    read = {n for part in places for n in ast.walk(part) if isinstance(n, ast.Name | ast.Attribute)} - {*places}
+    return any(all(map(is_data, own[n])) for n in read & own.keys() - fine)
 
 
 def _is_shown(sides, node, lines):
