@@ -53,8 +53,14 @@ class Code:
         wanted = [token for token, _, _ in _comparable(old)]
         tokens = [token for token in self._tokens if begin <= token[1] and token[2] <= end]
         texts, n = [text for text, _, _ in tokens], len(wanted)
-        starts = [i for i in range(len(texts) - n + 1) if texts[i : i + n] == wanted]
-        return [(tokens[i][1], tokens[i + n - 1][2]) for i in starts]
+        places, i = [], 0
+        while i + n <= len(texts):
+            if texts[i : i + n] == wanted:
+                places.append((tokens[i][1], tokens[i + n - 1][2]))
+                i += n
+            else:
+                i += 1
+        return places
 
     def scopes(self, name, body):
         """The places of the functions, classes and methods with this name in the text, or of their bodies."""

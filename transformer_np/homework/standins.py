@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType, SimpleNamespace
 import numpy as np
 
 from ..support.intercept import methods
+from ..support.processes import environment
 
 OTHERS = ("IPython", "google", "ipywidgets", "matplotlib", "otter", "tqdm")  # often imported, and needed by no answer
 
@@ -227,10 +228,9 @@ def unseen():
 
         silent = methods(tqdm, {"__init__": partialmethod(tqdm.__init__, disable=True)})
     before = {name: sys.modules.pop(name) for name in [*filter(_is_seen, sys.modules)]}
-    backend, os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND"), "agg"
     sys.meta_path.insert(0, finder := Finder(_is_seen))
     try:
-        with silent:
+        with silent, environment({"MPLBACKEND": "agg"}):
             yield
     finally:
         sys.meta_path.remove(finder)
@@ -238,5 +238,3 @@ def unseen():
             del sys.modules[name]
             vars(sys.modules.get("tqdm", sys)).pop(name.removeprefix("tqdm."), None)
         sys.modules.update(before)
-        os.environ.pop("MPLBACKEND", None)
-        os.environ |= {"MPLBACKEND": backend} if backend is not None else {}

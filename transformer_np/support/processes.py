@@ -21,21 +21,26 @@ def cores():
 
 
 @contextmanager
-def thread_variables(number):
-    """`with thread_variables(1): …`: processes started inside use this many threads.
-
-    The current process and its forks keep their number.
-    """
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, str(number)))
+def environment(variables):
+    """Inside the block, the environment has these variables, {name: text}."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def thread_variables(number):
+    """`with thread_variables(1): …`: processes started inside use this many threads.
+
+    The current process and its forks keep their number.
+    """
+    return environment(dict.fromkeys(THREADS, str(number)))
 
 
 def blas_threads():

@@ -183,10 +183,10 @@ def of_kind(kind, code="this", function="a function"):
 def _special(edit, code, new):
     """A sentence that says more than that of the kind, or ""."""
     numbers, name = [getattr(n, "value", None) for n in (edit.node, edit.new)], code.rpartition(".")[2]
-    if all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
-        return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
-    if edit.kind == "missing term" and new in (f"{code} + 1", f"{code} - 1"):
-        return f"Off by one: `{code}` is one too {'small' if new.endswith('+ 1') else 'large'} here."
+    steps = {f"{code} + 1": 1, f"{code} - 1": -1} if edit.kind == "missing term" else {}
+    step = numbers[1] - numbers[0] if all(type(n) is int for n in numbers) else steps.get(new)
+    if step in (1, -1):
+        return f"Off by one: `{code}` is one too {'small' if step > 0 else 'large'} here."
     if edit.kind == "operator" and new.startswith("-(-"):
         return f"`{code}` rounds down: it must round up."
     if edit.kind == "axis" and isinstance(edit.node, ast.Subscript):

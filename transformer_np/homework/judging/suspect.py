@@ -42,11 +42,12 @@ def suspects_of(sides, names=()):
     lines = {part.lineno for places in proven for part in places}
     both = [places for places in made if places[-1].lineno in lines]
     first, found = sides.failed[0], {}
+    new = _new_array(sides, first)
     if not both and single and proven and sides.is_before(proven[0][-1], single[0][-1], first):
         single = proven  # right values there make what follows right
-    chosen = both or single or proven or made or [_before_results(sides) or _new_array(sides, first)]
+    chosen = both or single or proven or made or [_before_results(sides) or new]
     for places in filter(None, chosen):
-        maker, new = search.maker(places), _new_array(sides, first)
+        maker = search.maker(places)
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
             is_proven = lines.issuperset(part.lineno for part in places) and not _read_wrong(sides, places, first)
@@ -305,9 +306,10 @@ def first_not_finite(sides):
             read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
             if _not_finite(values[0]) - read - usual and not (is_written or is_known):
                 made.append(node)
+        finite = (n for n, values in own.items() if is_number(values[0]) and not _not_finite(values[0]))
+        within = {part for n in finite for part in ast.walk(n)}  # 1 / (1 + inf) is right
         made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute) and not sides.calls_helper(n)]
-        finite = [n for n, values in own.items() if is_number(values[0]) and not _not_finite(values[0])]
-        made = [n for n in made if not any(n in ast.walk(around) for around in finite)]  # 1 / (1 + inf) is right
+        made = [n for n in made if n not in within]
         if made:
             node = min(made, key=lambda n: when[n][0])
             return [_suspect(sides, [node], f"{_cause(node, own)} first occurs in {{}}")]
