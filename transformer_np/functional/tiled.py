@@ -111,7 +111,7 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
         arrays = (array[None] for array in (dout, q, k, v, out, log_total))
         return tuple(gradient[0] for gradient in tiled_attention_backward(*arrays, mask, tile))
     masks = _for_every_head(mask, (*heads, T, k.shape[-2]))
-    gradients = [np.zeros(x.shape, x.dtype) for x in (q, k, v)]
+    gradients = [np.empty(x.shape, x.dtype) for x in (q, k, v)]
 
     def attend_backward(indices):
         tiles = np.empty((2, HEADS, min(tile, T), min(tile, k.shape[-2])), q.dtype)
@@ -132,6 +132,8 @@ def _attend_backward(dout, q, k, v, out, log_total, masks, tile, buffers, dq, dk
     """
     tiles, queries, dweighted = buffers[0][:, : len(q)], buffers[1][: len(q)], buffers[2][: len(q)]
     scale = q.shape[-1] ** -0.5
+    for gradient in (dq, dk, dv):
+        gradient[...] = 0  # memory that is read before it is written, as of np.zeros, makes the threads wait
     log_total = np.where(log_total == -np.inf, 0, log_total)  # all keys hidden: the scores are −inf anyway
     queries[..., :-1], queries[..., -1] = q, -log_total  # (H, T, K + 1)
     queries[..., :-1] *= scale
