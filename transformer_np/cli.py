@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += _meant(str(value), map(str, action.choices))
+            error.message += meant(str(value), map(str, action.choices))
             raise
 
     def _get_values(self, action, arg_strings):
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         wrong = [text for text in rest if text.startswith("-")]
         if wrong:
             flags = [flag for action in self._actions for flag in action.option_strings]
-            self.error(f"unrecognized arguments: {' '.join(rest)}{_meant(wrong[0].partition('=')[0], flags)}")
+            self.error(f"unrecognized arguments: {' '.join(rest)}{meant(wrong[0].partition('=')[0], flags)}")
         return found, rest
 
     def error(self, message):
@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _meant(text, known):
+def meant(text, known):
     """The known text most similar to this one, for the end of a message; empty if none is similar."""
     from difflib import get_close_matches
 

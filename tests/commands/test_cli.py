@@ -406,7 +406,8 @@ def test_a_wrong_gradient_is_found(capsys, monkeypatch):
     assert out.splitlines()[-1] == "2 checked in float64, 1 wrong (tolerance 1e-06)"
     message = fails_at_once(capsys, "gradcheck", "linear", "gravity")
     assert "there is no check named 'gravity'; the checks are linear, " in message
-    assert all(name in message for name in gradcheck.standard_checks())
+    assert all(name in message for name in gradcheck.standard_checks()) and "did you mean" not in message
+    assert fails_at_once(capsys, "gradcheck", "softmx").strip().endswith("; did you mean softmax?")
 
 
 # --- the process -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import io
 import json
+import runpy
 import sys
 from functools import cache
 from itertools import product
@@ -14,7 +15,7 @@ from transformer_np import cli
 from transformer_np.grading import run
 from transformer_np.grading.results import seed_of
 from transformer_np.grading.sandbox.session import Limits
-from transformer_np.homework import all_exercises, checking, load, magics
+from transformer_np.homework import all_exercises, check, checking, load, magics
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.stubs import stub, stub_file
@@ -222,6 +223,25 @@ def test_what_a_notebook_checks_as_an_exercise_is_its_answer_whatever_its_name_i
         standing = checks.of("relu")
         assert standing.verdict.outcome == outcome and checks.remarks(["relu"]) == told
         assert [(one.cell, one.line) for one in standing.definitions] == [(2, 4)]
+
+
+def test_check_says_at_once_what_is_not_there_where_answers_are_graded(tmp_path):
+    told = {
+        "relu": "relu needs `F.relu` (line 6), which is not there where answers are graded",
+        "gelu": "gelu needs `mine` (line 10), which", "tanh": "", "softmax": "", "EncoderBlock": "",
+    }  # fmt: skip
+    lines = [
+        "import numpy as np", "import transformer_np.functional as F", "from transformer_np.functional import softmax",
+        "from transformer_np.layers.blocks import EncoderBlock",
+        "def _relu(x):", "    return F.relu(x)", "def relu(x):", "    return _relu(x)",
+        "def gelu(x, approximate='tanh'):", "    from transformer_np.functional import gelu as mine; return mine(x)",
+        "def tanh(x):", "    return np.tanh(x)",
+    ]  # fmt: skip
+    (tmp_path / "mine.py").write_text("\n".join(lines), encoding="utf-8")
+    answers = runpy.run_path(str(tmp_path / "mine.py"))
+    for name, text in told.items():
+        message = check(name, answers[name], quiet=True).message
+        assert text in message and ("graded" in message) == bool(text)
 
 
 @pytest.mark.long

@@ -8,12 +8,14 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..cli import meant
     from ..inspection.gradcheck import standard_checks
 
     checks = standard_checks()
     unknown = [name for name in args.name if name not in checks]
     if unknown:
-        raise ValueError(f"there is no check named {unknown[0]!r}; the checks are {', '.join(checks)}")
+        known = f"the checks are {', '.join(checks)}{meant(unknown[0], checks)}"
+        raise ValueError(f"there is no check named {unknown[0]!r}; {known}")
     names = args.name or list(checks)
     width = max(map(len, names))
     wrong = 0

@@ -21,7 +21,7 @@ from .judging.words import wrapped
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .record import bar, note
-from .remarks import crashed
+from .remarks import crashed, of_library_in
 from .swap import refuse_inside_using
 
 TOO_LONG = "takes too long"
@@ -63,6 +63,8 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
         verdict = verdict_on(find(name), answer, seed, limit)
         if file := outdated_file(answer):
             verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_OUTDATED.format(file=file.name))}")
+        for remark in of_library_in(find(name), Family(answer)) if callable(answer) else ():
+            verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(remark)}")
         entries = note([verdict])
         if not quiet:
             print(verdict.message)

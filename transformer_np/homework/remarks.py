@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import PurePath
+from types import FunctionType, ModuleType
 
 from ..support.intercept import is_of_package
 from .definitions import DEFINES, by_name, modules_of, read_by, root
@@ -17,6 +18,7 @@ from .path import all_exercises
 from .standins import is_stood_for
 
 _THERE = {"numpy", *sys.stdlib_module_names}
+_NOT_THERE = "{}, which is not there where answers are graded: write it yourself"
 
 
 def place(file, cell, line):
@@ -168,8 +170,26 @@ def of_library(read, imported=(), known=None, course=None):
             if refused:
                 at, used = refused[0]
                 where = place(at, None, None if at.endswith(".ipynb") else used.lineno)
-                what = f"{name} needs `{ast.unparse(used)}` ({where})"
-                yield f"{what}, which is not there where answers are graded: write it yourself"
+                yield _NOT_THERE.format(f"{name} needs `{ast.unparse(used)}` ({where})")
+
+
+def of_library_in(exercise, family):
+    """The remarks of `of_library` on an answer in this process, of which this is the Family, at most one."""
+    trees = [*family.trees.values()]
+    read = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found = {name: value for name, value in getattr(family, "space", {}).items() if name in read}
+    imports = [ast.parse(text).body[0] for name, value in found.items() if (text := _import_of(name, value))]
+    for used in _refused([*trees, *imports], exercise)[:1]:
+        yield _NOT_THERE.format(f"{exercise.name} needs `{ast.unparse(used)}` ({place('', None, used.lineno)})")
+
+
+def _import_of(name, value):
+    """The statement that would bind a name to a module, a function or a class of this package, or ""."""
+    if isinstance(value, ModuleType):
+        return f"import {value.__name__} as {name}" if is_of_package(value.__name__) else ""
+    if not (isinstance(value, FunctionType | type) and is_of_package(value.__module__)):
+        return ""
+    return f"from {value.__module__} import {value.__name__} as {name}"
 
 
 def _is_idle(node):

@@ -44,8 +44,9 @@ function nameEverything() {
   if (CLASSES) byId("target").parentElement.firstChild.textContent = "target class ";
   if (!model.speaks) byId("try-title").textContent = "Try these: without it, the text’s vector turns by";
   const parameters = data.parameters.toLocaleString("en");
+  const heads = `${model.heads} head${model.heads === 1 ? "" : "s"}`;
   byId("foot").textContent =
-    `${parameters} parameters in ${data.format}, ${data.config.d_model} features, ${model.heads} heads. The page computes ` +
+    `${parameters} parameters in ${data.format}, ${data.config.d_model} features, ${heads}. The page computes ` +
     "forward and backward in this browser and asks for nothing from a network.";
   byId("vocabulary").replaceChildren(
     ...OUTCOMES.slice(CLASSES || writer.kind === "pretrained" ? 0 : UNK + 1, 3000).map((word) =>
