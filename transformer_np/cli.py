@@ -14,7 +14,7 @@ from importlib import import_module
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__
-from .commands import COMMANDS, not_utf8
+from .commands import COMMANDS, meant, not_utf8
 from .support.progress import showing_progress
 from .support.transliteration import NAME as TRANSLITERATE
 
@@ -59,14 +59,6 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction) and message.endswith(f"required: {action.metavar}"):
                 message += f", one of {', '.join(action.choices)}"
         super().error(message)
-
-
-def meant(text, known):
-    """The known text most similar to this one, for the end of a message; empty if none is similar."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(text, known, 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 @cache

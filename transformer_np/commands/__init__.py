@@ -39,6 +39,14 @@ LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endl
 SHOWN_WORDS = 150
 
 
+def meant(text, known):
+    """The known text most similar to this one, for the end of a message; empty if none is similar."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(text, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def add_command(subparsers, name, run, example, summary=None):
     """Add a sub-command. Its help text ends with an example, the arguments after the name of the command. Without a
     summary it is one of COMMANDS."""

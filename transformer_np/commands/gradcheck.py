@@ -1,4 +1,4 @@
-from . import add_command
+from . import add_command, meant
 
 
 def add_parser(subparsers):
@@ -8,7 +8,6 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..cli import meant
     from ..inspection.gradcheck import standard_checks
 
     checks = standard_checks()
