@@ -119,7 +119,7 @@ def shapes(answer):
         },
         "a package": {"/own/__init__.py": "from .core import softmax\n", "/own/core.py": answer},
         "a program": {".py": f"import argparse\nargparse.ArgumentParser().parse_args()\n{answer}"},
-        "a cell that fails": {".ipynb": notebook("import torch", answer, "relu(")},
+        "a cell that fails": {".ipynb": notebook("import no_such_package", answer, "relu(")},
         "a file that fails": {"/homework.py": f"{answer}\n1 / 0\n"},
         "the library beside": {"/homework.py": answer, "/transformer_np/functional/core.py": SOFTMAX},
     }  # fmt: skip

@@ -150,7 +150,9 @@ def with_total(y=lambda y: y, total=lambda total: total):
         (lambda x, w, scale=1.0: (x @ w)[..., :1] + np.zeros(x.shape[:-1]), "crashed", "missing axis"),
         (lambda x, w, scale=1.0: math.log(-1 - np.abs(x).max()), "crashed", "outside of the function's domain"),
         (lambda x, w, scale=1.0: x @ w - x.sum(-1) * np.ones((2, 1)), "crashed", None),
-        (lambda x, w, scale=1.0: [1][5], "crashed", None),
+        (lambda x, w, scale=1.0: [1][5], "crashed", "a place behind the end"),
+        (lambda x, w, scale=1.0: x[..., w.shape[0]], "crashed", "a place behind the end"),
+        (lambda x, w, scale=1.0: x[: np.arange(3)], "crashed", "an array as a single place"),
         (lambda x, w, scale=1.0: (x @ w.T, x.sum((0, 1))), "crashed", "weights transposed"),  # it crashes alike
         (lambda x, w, scale=1.0: x @ x @ w.T, "crashed", None),  # which crashes at other sizes
     ],

@@ -33,6 +33,31 @@ def window_attention_backward(dout, q, k, v, weights, window, causal=False):
     dv[..., s, :] += weights[..., None] * dout[..., None, :]  # shown
     return (ds[..., None] * k[..., s, :]).sum(-2), dk, dv
 
+--- two parameters of a method in each other's place, in its inner functions
+says: `memory_mask`, (B, H, T, S), to the cross-attention. Two changes make it right, one in line
+from transformer_np.layers import blocks
+
+class DecoderBlock(blocks.DecoderBlock):
+    def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
+        a = self.add_norm1(x, lambda h: self.self_attention(h, mask=memory_mask, cache=cache[0]))
+        b = self.add_norm2(a, lambda h: self.cross_attention(h, memory, mask, cache[1]))
+        return self.add_norm3(b, self.feed_forward)
+
+--- an axis that is missing
+says: `(p_context - 1) * dloss / len(center)` needs one more axis at its end. One change in line @ makes it right:
+def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+    ds, dn = (p_context - 1) * dloss / len(center), p_negatives * dloss / len(center)  # shown
+    return ds * context + (dn[..., None] * negatives).sum(1), ds * center, dn[..., None] * center[:, None]
+
+--- the averages themselves, spread into a new dict
+says: Save copies
+marks: self.averages
+from transformer_np.training import optim
+
+class Optimizer(optim.Optimizer):
+    def state_dict(self):
+        return {"steps": np.array(self.steps), **self.averages}  # shown
+
 --- the norm of each parameter, which is in the cases that are right, too
 named: each parameter by itself
 def clip_grad_norm(parameters, max_norm):
@@ -621,6 +646,29 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     turns = scaling["original_max_position_embeddings"] * w / (2 * np.pi)
     s = np.clip((turns - low) / (high - low), 0, 1)
     return (1 - s) * w + s * w / scaling["factor"]  # shown
+
+--- what a loop over places does, element by element
+says: The scale 1/(1 − p) is missing. The forward multiplied what it kept by 1/(1 − p), so the backward does, too. A
+not: Look at
+def passed(gradient, kept):
+    return gradient if kept else 0.0
+
+def dropout_backward(dy, keep, p):
+    dx = np.zeros_like(dy)
+    for place in np.ndindex(*dy.shape):
+        dx[place] = passed(dy[place], keep[place])  # shown
+    return dx
+
+--- what is read at a place that is counted wrongly
+not: Look at
+def relative_shift(x):
+    T, S = x.shape[-2:]
+    y = np.zeros_like(x)
+    for t in range(T):
+        for s in range(S - t):
+            place = s + t
+            y[..., t, s] = x[..., t, place]
+    return y
 
 --- a returned result of a line that is shown
 says: Look at line @

@@ -187,6 +187,8 @@ def _around(texts, node):
 def _small(node, parent, field, names):
     if isinstance(parent, ast.Return) and not isinstance(node, ast.Tuple):
         yield "not a copy", *_around("np.array(x)", node)
+    if isinstance(parent, ast.Dict) and field == "values":  # {**node}
+        yield "not a copy", *_around("{k: v.copy() for k, v in x.items()}", node)
     if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
         yield "transpose", *_around(_TURNED, node)
     if field == "args" and name_of(parent.func) == "range" and not isinstance(node, ast.Constant):

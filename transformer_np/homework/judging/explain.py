@@ -110,9 +110,21 @@ class _Told:
             found = {label: cells.exactly((i, label)) for label in others}
             holds = {x for x, other in found.items() if other and other.name.split()[:2] == one.name.split()[:2]}
             case = f"With {self.label}: " if self.label else "In the plain case: "
-            said.append((one.name, one.text if holds == others else f"{case}{one.text}"))
+            is_for_all = holds == others and (self.label or not self._is_right_elsewhere(i))
+            said.append((one.name, one.text if is_for_all else f"{case}{one.text}"))
             self.left -= {(i, label) for label in {self.label, *holds}}
         return said
+
+    def _is_right_elsewhere(self, i):
+        """Whether a result is right in all draws of a case that tells something of it: not all zeros, which are zeros
+        with a factor too."""
+        found = self.cells.found
+
+        def tells(f):
+            is_right = f.wrong is not None and i not in f.wrong and not f.case.is_narrow
+            return is_right and np.any(f.expected[i][np.isfinite(f.expected[i])])
+
+        return any(all(tells(found[n]) for n in numbers) for numbers in self.cells.labels.values())
 
     def rest(self):
         """[(None, a sentence on the results of the first failing case that the named mistakes do not give)], or []; in

@@ -28,20 +28,24 @@ def _reordered(tree, order):
 
 
 def _exchanged(tree):
-    """Edits that exchange two parameters of a function everywhere, or two names of a formula."""
-    within, used, functions = {}, {}, [tree] if isinstance(tree, ast.FunctionDef) else []
+    """Edits that exchange two parameters of a function or method everywhere, or two names of a formula."""
+    within, used = {}, {}
+    functions = [f for f in (tree, *getattr(tree, "body", ())) if isinstance(f, ast.FunctionDef)]
+    of_function = {n: f for f in functions[::-1] for n in ast.walk(f)}  # the outer one last
     for formula in (n for n in ast.walk(tree) if isinstance(n, ast.BinOp)):  # from the outside to the inside
         within |= {n: formula for n in ast.walk(formula) if n not in within}
     for parent, field, index, node, is_size in places(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and field != "func":
-            for whole in (*functions, *([within[node]] if node in within and not is_size else ())):
+            for whole in (of_function.get(node), None if is_size else within.get(node)):
                 used.setdefault(whole, {}).setdefault(node.id, []).append((node, parent, field, index))
+    used.pop(None, None)
     for whole, of_name in used.items():
         of_name.pop("np", None)
-        names = [arg.arg for arg in tree.args.args if arg.arg in of_name] if whole is tree else [*of_name]
+        is_function = whole in functions
+        names = [arg.arg for arg in whole.args.args if arg.arg in of_name] if is_function else [*of_name]
         for a, b in combinations(names, 2):
             both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in of_name[one]]
-            first, *others = [Edit("name", 0.4 if whole is tree else 1.4, *place, new) for place, new in both]
+            first, *others = [Edit("name", 0.4 if is_function else 1.4, *place, new) for place, new in both]
             yield replace(first, also=tuple(others))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .attempt import arrays_of, work_of
 from .family import family_of, family_with
-from .syntax import name_of
+from .syntax import is_name, name_of
 from .traced import Known, Traced, flat, is_array, is_data, is_filled, is_number, joined, key
 
 MOST_VALUES = 24  # of an expression in a loop
@@ -67,6 +67,11 @@ class Sides:
         """The names in the conditions under which a node runs."""
         around = (n for n in self.scope if isinstance(n, ast.If) and node is not n.test and node in ast.walk(n))
         return {name.id for n in around for name in ast.walk(n.test) if isinstance(name, ast.Name)}
+
+    def loops_over(self, variable):
+        """The loops that give a variable its values."""
+        loops, name = (n for n in self.scope if isinstance(n, ast.For | ast.comprehension)), ast.unparse(variable)
+        return [n for n in loops if any(is_name(part, name) for part in ast.walk(n.target))]
 
     def is_shared(self, node):
         """Whether a node is in a helper or a lambda of the student's that several places call."""

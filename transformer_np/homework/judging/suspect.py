@@ -14,6 +14,7 @@ from .compare import NEARLY_ALL
 from .hypothesis import Hypothesis
 from .replaced import MOST, Replaced
 from .sides import inputs_of, is_empty, is_new, value_for
+from .syntax import name_of
 from .traced import Known, flat, is_array, is_data, is_filled, is_number, key
 from .words import listed
 
@@ -60,10 +61,14 @@ def suspects_of(sides, names=()):
 
 
 def _read_wrong(sides, places, number):
-    """Whether some places read a variable that has values of no right answer in a case."""
+    """Whether some places read a variable that has values of no right answer in a case, or a computed whole number, of
+    which nobody knows what it counts."""
     own, fine = sides.values(number), sides.fine_in(number, False)
     read = {n for part in places for n in ast.walk(part) if isinstance(n, ast.Name | ast.Attribute)} - {*places}
-    return any(all(map(is_data, own[n])) for n in read & own.keys() - fine)
+    if any(all(map(is_data, own[n])) for n in read & own.keys() - fine):
+        return True
+    values = (v for n in read & own.keys() if type(own[n][0]) is int for v in sides.written_into(n))
+    return any(isinstance(v, ast.BinOp | ast.Call) and name_of(getattr(v, "func", None)) != "len" for v in values)
 
 
 def _is_shown(sides, node, lines):
@@ -210,14 +215,17 @@ class _ByNumbers(_ByValue):
 def _lines_before(sides, nodes, number, fine):
     """The statements between right values and some variables, the first one first; [None] of a variable that no
     statement writes, or of more than MOST."""
-    own, left, found = sides.values(number), list(nodes), []
+    own, left, found, seen = sides.values(number), list(nodes), [], set()
     while left:
         node = left.pop()
-        if ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
+        if node in seen or ast.unparse(node).partition(".")[0] in sides.family.space:  # such as np.pi
             continue
+        seen.add(node)
         every = sides.writes(node, number)
         writes = [s for s in every if not is_empty(value_for(s, node))]
-        if not every or len(found) > MOST:
+        loops = [] if every else sides.loops_over(node)
+        left += [n for loop in loops for n in inputs_of(loop.iter, own) if n not in fine]
+        if not (every or loops) or len(found) > MOST:
             return [None]
         for statement in [s for s in writes if value_for(s, node) not in fine] or writes[-1:]:
             if statement not in found:

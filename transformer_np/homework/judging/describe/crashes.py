@@ -29,9 +29,10 @@ def about_crash(crash, case, inputs):
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     if of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
         raised += f" in {of_python[1]}"
+    sizes, given = _sizes_in(crash.text, case, inputs), _arguments(case, inputs)
     for kinds, pattern, name, text in _KNOWN:
         if crash.kind in kinds.split() and re.search(pattern, raised):
-            return Hypothesis(name, " ".join([text, *_arguments(case, inputs)]))
+            return Hypothesis(name, " ".join([text, *(sizes if crash.kind == "IndexError" else ()), *given]))
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
@@ -40,10 +41,7 @@ def about_crash(crash, case, inputs):
         if not advice and is_empty and all(np.size(value) for value in inputs.values()):
             advice, name = ["An array here has an axis of length 0."], "a slice behind the end"
             advice[0] += " Does a slice begin behind the end of its axis?"
-        return Hypothesis(
-            name if advice else None,
-            " ".join([*advice, *_sizes_in(crash.text, case, inputs), *_arguments(case, inputs)]),
-        )
+        return Hypothesis(name if advice else None, " ".join([*advice, *sizes, *given]))
     return Hypothesis(None, "")
 
 
@@ -111,6 +109,11 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
     ("TypeError", "cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
      "a float as a size or index",
      "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int."),
+    ("TypeError", "only integer scalar arrays can be converted to a scalar index", "an array as a single place",
+     "An end of a slice, a place in a list and a count of range are a single number each, and this is an array. An "
+     "index array takes several places at once: x[starts[:, None] + np.arange(n)]."),
+    ("IndexError", r"index -?\d+ is out of bounds|(list|tuple) index out of range$", "a place behind the end",
+     "The places of n entries are 0 … n − 1: does a loop, or a place such as i + 1, go beyond the last one here?"),
     ("TypeError", "only .* arrays can be converted to Python scalars", "a function of single numbers for an array",
      "The functions of math, float() and int() take a single number. NumPy's own, such as np.exp for math.exp, take "
      "whole arrays."),
