@@ -489,6 +489,12 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 # --- in which calls ---------------------------------------------------------------------------------------------------
 
 CASES = wrong_answers("""
+--- what is described holds in one case only
+says: In the plain case: `change` has the wrong sign
+def head_attribution(dz, z, num_heads, z_new=None):
+    change = dz * (z if z_new is None else z_new - z)
+    return change.reshape(len(z), num_heads, -1).sum((0, 2))
+
 --- an argument that nothing reads is asked for by its values
 says: is it used, and compared with `==`?
 def gelu(x, approximate="tanh"):
