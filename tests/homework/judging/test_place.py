@@ -43,6 +43,22 @@ class DecoderBlock(blocks.DecoderBlock):
         b = self.add_norm2(a, lambda h: self.cross_attention(h, memory, mask, cache[1]))
         return self.add_norm3(b, self.feed_forward)
 
+--- two mistakes, of which one has no name
+says: `dbeta` is 1/(B·T) times the right result.
+says: Two changes make it right, one in line
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    g, D = dy * gamma, len(gamma)
+    along = (g * x_hat).mean(axis=-1, keepdims=True)
+    dx = (g - g.mean(axis=-1, keepdims=True) - x_hat * along) / inv_std  # shown
+    dgamma = (dy * x_hat).reshape(-1, D).sum(axis=0)
+    dbeta = dy.reshape(-1, D).mean(axis=0)  # shown
+    return dx, dgamma, dbeta
+
+--- two mistakes in one line
+says: Two changes in line @ make it right:
+def noam_schedule(step, d_model, warmup):
+    return 1 / d_model * min(step**-0.5, step * warmup**-0.5)  # shown
+
 --- an axis that is missing
 says: `(p_context - 1) * dloss / len(center)` needs one more axis at its end. One change in line @ makes it right:
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):

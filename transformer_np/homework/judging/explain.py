@@ -26,12 +26,12 @@ class Explanation:
 def explain(trials, found, place=None):
     """The Explanation of a wrong answer.
 
-    found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
+    found: a Finding for each case, at least one of them not right; place: where edits make the answer right
     """
     with unwarned():
         cells = Cells(trials, found)
-        is_one = bool(place) and len(place.marks) == 1  # which tells more than pairs of mistakes would
-        cover = Cover(cells, is_alone=is_one)
+        is_one = bool(place) and len(place.marks) == 1 and not place.is_two
+        cover = Cover(cells, is_alone=is_one)  # one edit tells more than pairs of mistakes would
         told = _Told(cells, cover)
         told.mistakes()
         described, rest = told.descriptions(), told.rest()

@@ -204,7 +204,8 @@ def _of_place(place, right):
     if place.kind == MOVE:
         return (f"Line {place.line} in another place makes {right}:", *place.marks.values())
     if len(lines) == 1:
-        return (f"One change in line {place.line} makes {right}:", *place.marks.values())
+        change, makes = ("Two changes", "make") if place.is_two else ("One change", "makes")
+        return (f"{change} in line {place.line} {makes} {right}:", *place.marks.values())
     if len(lines) == 2:
         (one, first), (other, second) = place.marks.items()
         return (f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second)

@@ -8,8 +8,8 @@ from textwrap import indent
 import numpy as np
 
 from ..guard import guarded, unheard
-from .cover import Cells, Cover, unwarned
-from .edit import MOVE, about, undone_by
+from .cover import NOTHING, Cells, Cover, unwarned
+from .edit import MOVE, ORDER, about, undone_by
 from .family import without_huge_arrays
 from .hypothesis import Hypothesis
 from .search import Search
@@ -25,12 +25,13 @@ class Place:
     """Where an answer can be made right.
 
     edit: what is known of the edit; repair: the line after it, "" if other lines change too
-    is_core: whether other than core cases stay wrong
+    is_core: whether other than core cases stay wrong; is_two: whether two mistakes are mended
     """
 
     edit: Hypothesis
     repair: str = ""
     is_core: bool = False
+    is_two: bool = False
 
     @property
     def kind(self):
@@ -85,7 +86,7 @@ def find_place(trials, family, found):
             if family.is_decorated:  # the mistake may be in the decorator
                 return Pointed()
             # only an edit that makes all right says something
-            edit = Search(trials, family, found, [*range(len(found))]).one_edit()
+            edit = Search(trials, family, found, [*range(len(found))], None).one_edit()
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
@@ -121,11 +122,33 @@ def _place_in(trials, family, found, wanted):
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     suspects = suspects_of(sides, listed) if sides else []
     search = Search(trials, family, found, wanted, undone_by(trials, named), sides, suspects)
-    edit = search.one_edit()
+    one = search.one_edit()
+    edit = one or (sides and _two_edits(search, cells, named))
     if edit and not _makes_up(edit, sides, listed):
-        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit)))
+        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), is_two=not one))
     shown = to_show(sides, suspects, named) if sides else []
     return Pointed(suspects=tuple(shown))
+
+
+def _two_edits(search, cells, named):
+    """Two Edits that together make all right as one Edit: the first undoes a named mistake where it alone is made, the
+    second is made beside it; or None."""
+    trials = search.trials
+    for h in named:
+        own = cells.covered((h,))
+        places = {(i, n) for i, label in own for n in cells.labels[label] if n in search.numbers}
+        wanted = {n: {i for i, number in places if number == n} - {NOTHING} for _, n in places}
+        first = search.like(undone_by(trials, [h]), wanted=wanted).one_edit() if wanted and own < cells.wrong else None
+        if first is None or first.kind in (MOVE, ORDER):
+            continue
+        first.make()
+        try:
+            second = search.like(None, beside=first).one_edit()
+        finally:
+            first.undo()
+        if second and second.kind not in (MOVE, ORDER):
+            return replace(first, also=(*first.also, replace(second, also=()), *second.also))
+    return None
 
 
 def _makes_up(edit, sides, named):

@@ -22,10 +22,13 @@ from .syntax import name_of, order_of
 class Search:
     """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
     sides: what is known of the answer's values, or None; suspects: of its lines
+    wanted: {number: the results that must become right}, while none gets wrong, if not all must
+    beside: an Edit that is made already, or None
     """
 
-    def __init__(self, trials, family, found, numbers, undone=None, sides=None, suspects=()):
-        self.trials, self.family, self.numbers = trials, family, numbers
+    def __init__(self, trials, family, found, numbers, undone, sides=None, suspects=(), wanted=None, beside=None):
+        self.trials, self.family, self.numbers, self.wanted = trials, family, numbers, wanted
+        self._given, self._beside = (sides, suspects), beside
         self.undone, self.found = undone, found
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self._suspects, self._last = _lines_around(family, suspects)
@@ -37,9 +40,13 @@ class Search:
         family.most_steps = 2 * self._usual + 20
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         self._work += OF_A_STEP * self._usual
-        wrong = [n for n in numbers if not found[n].right]
+        wrong = [n for n in numbers if (not found[n].right if wanted is None else n in wanted)]
         self._order = wrong + [n for n in numbers if n not in wrong]
         self.leaves = cache(self.leaves)  # asked again of the edit that is found
+
+    def like(self, undone, wanted=None, beside=None):
+        """The same search for another edit."""
+        return Search(self.trials, self.family, self.found, self.numbers, undone, *self._given, wanted, beside)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
@@ -61,7 +68,7 @@ class Search:
             self.trials.left -= of_edit
             if self._makes_right(edit):
                 first = first or edit
-                if not self.leaves(edit):
+                if self.wanted or not self.leaves(edit):
                     return edit
         return first
 
@@ -73,6 +80,9 @@ class Search:
         first, *helpers = self.family.trees.values()
         edits = edits_of(first, trials.exercise.given, order_of(trials.exercise, first))
         edits = [*edits, *(edit for tree in helpers for edit in edits_of(tree))]
+        parts = (self._beside, *self._beside.also) if self._beside else ()
+        made = {n for part in parts for n in ast.walk(part.new) if isinstance(n, ast.expr | ast.stmt)}
+        edits = [edit for edit in edits if made.isdisjoint(ast.walk(edit.node))] if made else edits
         change_of = cache(Tokens(self.family, self._shared).change_of)
 
         def unlikeliness(edit):
@@ -93,9 +103,18 @@ class Search:
         return min(0, sum(abs(self.undone[token] - n) - abs(self.undone[token]) for token, n in change.items()))
 
     def _makes_right(self, edit):
-        """Whether an edit makes every case right."""
+        """Whether an edit makes every case right, or what is wanted of it."""
         with self._made(edit) as (answer, steps):
-            return answer is not None and all(self._finding(answer, steps, n).right for n in self._order)
+            return answer is not None and all(self._is_mended(answer, steps, number) for number in self._order)
+
+    def _is_mended(self, answer, steps, number):
+        after, before = self._finding(answer, steps, number), self.found[number].wrong
+        if self.wanted is None:
+            return after.right
+        mended = self.wanted.get(number)
+        if after.wrong is None or before is None:  # no results
+            return after.wrong == (before if mended is None else [])
+        return {*after.wrong} <= {*before} - (mended or set())
 
     def leaves(self, edit):
         """Whether some cases are wrong with an edit that need not become right."""
