@@ -59,6 +59,26 @@ says: Two changes in line @ make it right:
 def noam_schedule(step, d_model, warmup):
     return 1 / d_model * min(step**-0.5, step * warmup**-0.5)  # shown
 
+--- a bound that is one too large, of a size
+says: Off by one: `tokens` is one too large here. One change in line @ makes it right
+def window_attention(q, k, v, window, causal=False):
+    if window < 0:
+        raise ValueError("window must be 0 or more")
+    tokens = q.shape[-2]
+    reach = min(window, tokens)  # shown
+    s = np.arange(tokens)[:, None] - reach + np.arange(reach + 1 if causal else 2 * reach + 1)
+    there, s = (s >= 0) & (s < tokens), np.clip(s, 0, tokens - 1)
+    scores = np.where(there, (q[..., None, :] * k[..., s, :]).sum(-1) / np.sqrt(q.shape[-1]), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return (weights[..., None] * v[..., s, :]).sum(-2), weights
+
+--- an order in memory
+says: One change in line @ makes it right
+named: extra argument
+def embedding(ids, table):
+    return table.take(ids.reshape(-1), axis=0).reshape((*ids.shape, -1), order="F")  # shown
+
 --- an axis that is missing
 says: `(p_context - 1) * dloss / len(center)` needs one more axis at its end. One change in line @ makes it right:
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
@@ -749,7 +769,7 @@ def apply_merges(ids, merges):
             i += 1
 
 --- the new array of a result, not that of another one
-says: Look at line @
+says: A mistake is in line @, or shows there
 def window_attention(q, k, v, window, causal=False):
     T = q.shape[-2]
     width = window + 1 if causal else 2 * window + 1

@@ -150,6 +150,7 @@ KINDS = {
     "missing factor": "The results are right if {0} is multiplied or divided by the right value.",
     "missing term": "The results are right if the right value is added to {0} or subtracted from it.",
     "missing argument": "An argument is missing in this call.",
+    "extra argument": "The results are right without an argument of {0}.",
     "order of results": "The results are returned in the wrong order.",
     ORDER: "The parameters are in the wrong order.",
     MOVE: "The lines are in the wrong order here.",

@@ -191,7 +191,7 @@ def _small(node, parent, field, names):
         yield "not a copy", *_around("{k: v.copy() for k, v in x.items()}", node)
     if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
         yield "transpose", *_around(_TURNED, node)
-    if field == "args" and name_of(parent.func) == "range" and not isinstance(node, ast.Constant):
+    if field == "args" and name_of(parent.func) in ("range", "min", "max") and not isinstance(node, ast.Constant):
         yield from (("missing term", new) for new in _around("x + 1; x - 1", node))
     for kind, form, others in _forms().get(_type_of(node), ()):
         found = {}
@@ -332,6 +332,9 @@ def _calls(node, names):
         return ast.Call(node.func, args, kept + [ast.keyword(arg, value) for arg, value in values.items()])
 
     true = ast.Constant(True)
+    if "order" in given:
+        kept = [keyword for keyword in node.keywords if keyword.arg != "order"]
+        yield "extra argument", ast.Call(node.func, node.args, kept)
     if "dtype" in given:
         yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
     axes = [expression(axis) for axis in ("-1", "-2", "0", "1")]

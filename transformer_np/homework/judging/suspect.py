@@ -51,8 +51,9 @@ def suspects_of(sides, names=()):
         maker = search.maker(places)
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
-            is_proven = lines.issuperset(part.lineno for part in places) and not _read_wrong(sides, places, first)
-            said = "Look at {}" if maker or new or is_proven else "A mistake is in {}, or shows there"
+            is_known = bool(new) or lines.issuperset(part.lineno for part in places)
+            is_proven = maker or (is_known and not _read_wrong(sides, new or places, first))
+            said = "Look at {}" if is_proven else "A mistake is in {}, or shows there"
             suspect = _suspect(sides, new or places, said)
             found.setdefault(tuple(suspect.marks), suspect)
     shown = {line for suspect in found.values() for line in suspect.marks}

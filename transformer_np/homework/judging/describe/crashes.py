@@ -162,18 +162,20 @@ def _transposed(crash, inputs):
 
 
 def _without_axis(text):
-    """[a sentence on two shapes of NumPy's message of which one lacks an axis of the other, but for the first]"""
+    """[a sentence on two shapes of NumPy's message of which one lacks an axis between or behind its own]"""
     shapes = [tuple(map(int, re.findall(r"\d+", s))) for s in re.findall(r"\((\d+(?:,\d*)*)\)", text)]
     for short, long in permutations(shapes, 2) if "broadcast" in text else ():
-        if short and short == long[:-1]:
+        end = long[-len(short) - 1 :]
+        whole = f"{long}" if end == long else f"the end {end} of {long}"
+        if short and short == end[:-1]:
             return [
-                f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. If a sum or a mean "
+                f"{short} is {whole} without the last axis, but NumPy aligns shapes from the right. If a sum or a mean "
                 "has lost the axis, keepdims=True keeps it; x[..., None] adds one at the end."
             ]
-        for axis in range(1, len(long) - 1):
-            if short == (*long[:axis], *long[axis + 1 :]):
+        for axis in range(1, len(end) - 1):
+            if short == (*end[:axis], *end[axis + 1 :]):
                 return [
-                    f"{short} is {long} without axis {axis}, but NumPy aligns shapes from the right: "
+                    f"{short} is {whole} without axis {axis}, but NumPy aligns shapes from the right: "
                     f"np.expand_dims(x, {axis}) adds an axis of length 1 there."
                 ]
     return []
