@@ -695,6 +695,49 @@ def dropout_backward(dy, keep, p):
         dx[place] = passed(dy[place], keep[place])  # shown
     return dx
 
+--- one of three results that a named mistake makes wrong
+not: Look at
+def feed_forward_backward(dy, x, hidden, w1, w2):
+    rows = [a.reshape(-1, a.shape[-1]) for a in (dy, x, hidden)]
+    through = rows[0] @ w2.T
+    dw1 = rows[1].T @ through
+    return (through @ w1.T).reshape(x.shape), dw1, through.sum(0), rows[2].T @ rows[0], rows[0].sum(0)
+
+--- a parameter that is overwritten before
+not: Look at
+def silu(x):
+    x = 1 / (1 + np.exp(-x))
+    return x * x
+
+--- a right result beside one that raises
+not: Look at
+def linear_backward(dy, x, w):
+    return dy @ w.T, x.T @ dy, dy.reshape(-1, dy.shape[-1]).sum(axis=0)
+
+--- one number after the other
+says: A mistake is in lines @, or shows there
+def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if K % 2 or theta <= 0:
+        raise ValueError("K must be even and theta positive")
+    every = theta ** (-2 * np.arange(K // 2) / K)
+    if scaling is None:
+        return every
+    kind, factor, found = scaling["rope_type"], scaling["factor"], np.empty(K // 2)
+    if kind == "linear":
+        return every / factor
+    for n in range(K // 2):
+        one = every[n]  # not shown
+        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        turns = scaling["original_max_position_embeddings"] * one / (2 * np.pi)
+        if turns > high:
+            found[n] = one  # not shown
+        elif turns < low:
+            found[n] = one / factor
+        else:
+            share = (turns - low) / (high - low)  # shown
+            found[n] = (1 - share) * one + share * one / factor  # shown
+    return found
+
 --- what is read at a place that is counted wrongly
 not: Look at
 def relative_shift(x):

@@ -17,6 +17,7 @@ class Replaced:
 
     def __init__(self, sides, with_late):
         self.sides, self.found, self.with_late, self._results = sides, sides.found, with_late, {}
+        self.proven = {}  # {wrong result: the lines of its place}
         self.left = sides.trials.most(sides.work)  # values that are put in place of others
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: sides.trials.most(sides.work * (1 + len(sides.right)))]
@@ -30,6 +31,8 @@ class Replaced:
             place = self.place(i, failed) if failed else None
             if place:
                 places.setdefault(place[-1].lineno, place)
+            if wrong:
+                self.proven[i] = {part.lineno for part in place or ()}
         return list(places.values())
 
     def maker(self, places):
@@ -71,7 +74,7 @@ class Replaced:
         fine, expected = sides.fine_in(first, shape), self.found[first].expected[i]
         returned = sides.returned
         is_each = 1 < len(returned) == len(self.found[first].expected)
-        if is_each and returned[i] in fine and not is_new(returned[i], own[returned[i]]):
+        if is_each and self.found[first].results and returned[i] in fine and not is_new(returned[i], own[returned[i]]):
             return [returned[i]]  # which is right for something else
         candidates = []
         for node, values in own.items():

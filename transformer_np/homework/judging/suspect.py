@@ -10,15 +10,14 @@ import ast
 
 import numpy as np
 
-from .compare import NEARLY_ALL
+from .compare import NEARLY_ALL, close
 from .hypothesis import Hypothesis
 from .replaced import MOST, Replaced
 from .sides import inputs_of, is_empty, is_new, value_for
 from .syntax import name_of
-from .traced import Known, flat, is_array, is_data, is_filled, is_number, key
+from .traced import FEW, Known, flat, is_array, is_data, is_filled, is_number, key
 from .words import listed
 
-_FEW = 4  # numbers that nothing has by chance
 _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
@@ -47,11 +46,14 @@ def suspects_of(sides, names=()):
     if not both and single and proven and sides.is_before(proven[0][-1], single[0][-1], first):
         single = proven  # right values there make what follows right
     chosen = both or single or proven or made or [_before_results(sides) or new]
+    told = {part.lineno for places in chosen for part in places}
+    given = _given_by(sides, names, first) if is_named else [*search.proven]
+    is_all = all(told & search.proven[i] for i in search.proven if i in given)
     for places in filter(None, chosen):
         maker = search.maker(places)
         places = maker or places
         if not any(sides.is_shared(part) or sides.calls_own(part, first) for part in places):
-            is_known = bool(new) or lines.issuperset(part.lineno for part in places)
+            is_known = bool(new) or (is_all and lines.issuperset(part.lineno for part in places))
             is_proven = maker or (is_known and not _read_wrong(sides, new or places, first))
             said = "Look at {}" if is_proven else "A mistake is in {}, or shows there"
             suspect = _suspect(sides, new or places, said)
@@ -61,12 +63,20 @@ def suspects_of(sides, names=()):
     return found[:MOST]
 
 
+def _given_by(sides, names, number):
+    """The wrong results that listed mistakes give in a case."""
+    finding, results = sides.found[number], sides.trials.variant_on(names, number)[0]
+    return [i for i in finding.wrong or () if results and close(results[i], finding.results[i])]
+
+
 def _read_wrong(sides, places, number):
-    """Whether some places read a variable that has values of no right answer in a case, or a computed whole number, of
-    which nobody knows what it counts."""
+    """Whether some places read a variable that has values of no right answer in a case, a parameter that is overwritten
+    before, or a computed whole number, of which nobody knows what it counts."""
     own, fine = sides.values(number), sides.fine_in(number, False)
     read = {n for part in places for n in ast.walk(part) if isinstance(n, ast.Name | ast.Attribute)} - {*places}
     if any(all(map(is_data, own[n])) for n in read & own.keys() - fine):
+        return True
+    if any(sides.is_overwritten(n) for n in read & own.keys()):
         return True
     values = (v for n in read & own.keys() if type(own[n][0]) is int for v in sides.written_into(n))
     return any(isinstance(v, ast.BinOp | ast.Call) and name_of(getattr(v, "func", None)) != "len" for v in values)
@@ -209,7 +219,7 @@ class _ByNumbers(_ByValue):
 
     def is_made(self, node, value):
         numbers = self.numbers[id(value)]
-        is_new = len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
+        is_new = len(numbers) >= FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
         return is_new or (self.is_usual(value) and super().is_made(node, value))  # the same numbers at other places
 
 
@@ -274,7 +284,7 @@ def _new_array(sides, number):
 def _tells(node, value):
     """Whether nothing else has a value by chance."""
     if is_array(value) and value.size > 1:
-        return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size > 2 * _FEW)
+        return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size > 2 * FEW)
     return isinstance(value, float | np.floating) and not float(value).is_integer()
 
 
