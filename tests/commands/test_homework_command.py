@@ -336,11 +336,19 @@ def test_the_last_hint_claims_no_more_than_the_check(capsys, written):
         assert f"One change in line {line} makes {mends}:\n" in check
         hint = call(capsys, "hint", name, "--level", 4, "--time-limit", 100)[1]
         assert f"Your own code, line {line}: this change makes {mends}\n" in hint
+    written("def layer_norm_backward(dy, x_hat, inv_std, gamma):\n    g, axes = dy * gamma, tuple(range(dy.ndim - 1))\n"
+            "    mean, along = g.mean(-1, keepdims=True), (g * x_hat).mean(-1, keepdims=True)\n"
+            "    dx = (g - mean - x_hat * along) / inv_std\n"
+            "    return dx, (dy * x_hat).sum(axes), dy.mean(axes)\n")  # fmt: skip
+    check, hint = (call(capsys, *args, "--time-limit", 100)[1] for args in (
+        ("check", "homework.py", "layer_norm_backward"), ("hint", "layer_norm_backward", "--level", 4)))  # fmt: skip
+    assert "Two changes make it right, one in line 4:" in check
+    assert "Your own code\n  More than one line has to change: those that `check` shows." in hint
 
 
 def test_hints_come_one_after_another(capsys, written):
     written(WRONG)
-    for name, said in ("softmax", "It is right."), ("softmax_backward", "No single edit"), ("relu", "not written yet."):
+    for name, said in ("softmax", "It is right."), ("softmax_backward", "No edit was found"), ("relu", "not written yet."):
         assert said in call(capsys, "hint", name, "--level", 4)[1]
     hints = all_exercises()["softmax_backward"].hints
     for level in (1, 2, 3):

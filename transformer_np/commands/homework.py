@@ -213,8 +213,10 @@ def _repair(args, exercise):
         return f"Your own code\n  It waits for {', '.join(standing.waits_for)}."
     if standing.not_started:
         return "Your own code\n  It is not written yet."
+    if verdict.mends and not verdict.repair:
+        return "Your own code\n  More than one line has to change: those that `check` shows."
     if not verdict.repair:
-        return "Your own code\n  No single edit was found that makes it right."
+        return "Your own code\n  No edit was found that makes it right."
     return f"Your own code, line {verdict.line}: this change makes {verdict.mends}\n{verdict.repair}"
 
 
