@@ -348,7 +348,7 @@ def test_the_last_hint_claims_no_more_than_the_check(capsys, written):
 
 def test_hints_come_one_after_another(capsys, written):
     written(WRONG)
-    for name, said in ("softmax", "It is right."), ("softmax_backward", "No edit was found"), ("relu", "not written yet."):
+    for name, said in ("softmax", "It is right."), ("softmax_backward", "No edit was"), ("relu", "not written yet."):
         assert said in call(capsys, "hint", name, "--level", 4)[1]
     hints = all_exercises()["softmax_backward"].hints
     for level in (1, 2, 3):
