@@ -149,6 +149,7 @@ def with_total(y=lambda y: y, total=lambda total: total):
         (lambda x, w, scale=1.0: x + x.T, "crashed", "`.T` of more than two axes"),
         (lambda x, w, scale=1.0: (x @ w)[..., :1] + np.zeros(x.shape[:-1]), "crashed", "missing axis"),
         (lambda x, w, scale=1.0: x[None] + x.sum(axis=-2), "crashed", "missing axis"),
+        (lambda x, w, scale=1.0: x.sum(axis=-1, keepdims=True)[None] + x.sum(axis=-2), "crashed", "missing axis"),
         (lambda x, w, scale=1.0: math.log(-1 - np.abs(x).max()), "crashed", "outside of the function's domain"),
         (lambda x, w, scale=1.0: x @ w - x.sum(-1) * np.ones((2, 1)), "crashed", None),
         (lambda x, w, scale=1.0: [1][5], "crashed", "a place behind the end"),

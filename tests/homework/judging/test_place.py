@@ -79,6 +79,32 @@ named: extra argument
 def embedding(ids, table):
     return table.take(ids.reshape(-1), axis=0).reshape((*ids.shape, -1), order="F")  # shown
 
+--- the line that raises in all cases, of an answer that takes long
+says: One of the values here is None
+named: computes with None
+marks: dx - dmemory
+from transformer_np.layers import blocks
+
+class EncoderBlock(blocks.EncoderBlock):
+    def backward(self, dout):
+        def through(d):
+            dx, dmemory = self.attention.backward(d)
+            return dx - dmemory
+
+        return self.add_norm1.backward(self.add_norm2.backward(dout, self.feed_forward.backward), through)
+
+--- infinity that occurs in a later step of a loop, and not in the first case before
+says: Infinity first occurs in line @
+def negative_sampling_loss(center, context, negatives):
+    p = 1 / (1 + np.exp(-(center * context).sum(-1)))
+    q = 1 / (1 + np.exp(-np.einsum("nd,nkd->nk", center, negatives)))
+    loss = 0.0
+    for n in range(len(p)):
+        loss -= np.log(p[n])
+        for k in range(q.shape[1]):
+            loss -= np.log(1 - q[n, k])  # shown
+    return float(loss / len(p)), p, q
+
 --- an axis that is missing
 says: `(p_context - 1) * dloss / len(center)` needs one more axis at its end. One change in line @ makes it right:
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
@@ -1283,8 +1309,8 @@ says: One change in line @ makes it right:
 from transformer_np import functional as F
 
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-    angle = np.asarray(positions)  # shown
-    return F.rotary(dy, angle, theta, scaling, adjacent)
+    angle = np.asarray(positions)
+    return F.rotary(dy, angle, theta, scaling, adjacent)  # shown
 
 --- the bare `return heads` is no place
 def split_heads(x, num_heads):

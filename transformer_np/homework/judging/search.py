@@ -88,7 +88,7 @@ class Search:
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             is_near = line in self._suspects or line in lines or edit.kind == "order of results"  # which no value tells
-            level = 0 if is_near else 1 if line < self._last or not self._last else 9
+            level = 0 if is_near else 2 if lines else 1 if line < self._last or not self._last else 9
             return edit.kind != ORDER, self._distance(edit, change_of), edit.group + level
 
         return sorted(edits, key=unlikeliness)

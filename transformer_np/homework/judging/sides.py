@@ -51,7 +51,7 @@ class Sides:
         """The lines that run in wrong cases and in no right one."""
         right = {f.case.label: n for n, f in enumerate(self.found) if f.right and not f.case.raises}.values()
         wrong, right = ({n.lineno for c in cases for n in self.values(c)} for cases in (self.one_of_each_label, right))
-        return wrong - right
+        return wrong - right if right else set()
 
     def is_given(self, node):
         """Whether a node is in a method that the student need not write."""

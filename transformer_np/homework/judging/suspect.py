@@ -7,6 +7,7 @@ NaN and infinity are told where they first occur.
 """
 
 import ast
+from operator import itemgetter
 
 import numpy as np
 
@@ -309,29 +310,30 @@ def _are_in(numbers, others):
 
 def first_not_finite(sides):
     """[the place in the first case whose results are not finite where they must be], or []."""
-    for number in sides.one_of_each_label:
+    for number in sorted(sides.one_of_each_label):
         finding = sides.found[number]
         pairs = [(finding.results[i], finding.expected[i]) for i in finding.wrong or ()]
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
         own, when = sides.run(number)
         usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
-        made = []
+        made = []  # (time, node, value) of the first value of each expression that is not finite
         for node, values in own.items():
-            inputs = inputs_of(node, own)
-            is_written = np.isscalar(values[0]) and all(_not_finite(own[n][0]) for n in inputs)  # such as -np.inf
-            is_known = sides.is_right(values[0], number)  # such as a mask's −inf
             inner = [n for n in ast.walk(node) if n is not node and n in own]
             read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
-            if _not_finite(values[0]) - read - usual and not (is_written or is_known):
-                made.append(node)
-        finite = (n for n, values in own.items() if is_number(values[0]) and not _not_finite(values[0]))
+            pairs = zip(when[node], values, strict=True)
+            time, value = next((pair for pair in pairs if _not_finite(pair[1]) - read - usual), (0, 0))
+            is_written = np.isscalar(value) and all(_not_finite(own[n][0]) for n in inputs_of(node, own))  # as -np.inf
+            is_known = sides.is_right(value, number)  # such as a mask's −inf
+            is_variable = isinstance(node, ast.Name | ast.Attribute)
+            if time and not (is_written or is_known or is_variable or sides.calls_helper(node)):
+                made.append((time, node, value))
+        finite = (n for n, values in own.items() if is_number(values[0]) and not any(map(_not_finite, values)))
         within = {part for n in finite for part in ast.walk(n)}  # 1 / (1 + inf) is right
-        made = [n for n in made if not isinstance(n, ast.Name | ast.Attribute) and not sides.calls_helper(n)]
-        made = [n for n in made if n not in within]
+        made = [one for one in made if one[1] not in within]
         if made:
-            node = min(made, key=lambda n: when[n][0])
-            return [_suspect(sides, [node], f"{_cause(node, own)} first occurs in {{}}")]
+            _, node, value = min(made, key=itemgetter(0))
+            return [_suspect(sides, [node], f"{_cause(node, value, own)} first occurs in {{}}")]
     return []
 
 
@@ -342,10 +344,10 @@ def _not_finite(value):
     return {str(kind) for kind in np.unique(value) if not np.isfinite(kind)}
 
 
-def _cause(node, own):
-    """What makes a value that is not finite."""
+def _cause(node, value, own):
+    """What makes the value of a node that is not finite."""
     divisor = node.right if isinstance(getattr(node, "op", None), ast.Div) else None
-    value = own[divisor][0] if divisor in own else getattr(divisor, "value", 1)
-    if isinstance(value, int | float | np.ndarray | np.generic) and (np.asarray(value) == 0).any():
+    divisors = own.get(divisor) or [getattr(divisor, "value", 1)]
+    if any(isinstance(d, int | float | np.ndarray | np.generic) and (np.asarray(d) == 0).any() for d in divisors):
         return "A division by 0"
-    return "NaN" if np.isnan(own[node][0]).any() else "Infinity"
+    return "NaN" if "nan" in _not_finite(value) else "Infinity"

@@ -80,7 +80,7 @@ _KNOWN = (  # kinds of exceptions, a pattern of their message, the name of the m
      "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides."),
     ("ValueError", "read-only", "writes into a read-only array",
      "This array is read-only. Make a new array or a copy."),
-    ("UFuncTypeError TypeError", r"dtype\('O'\)", "computes with None",
+    ("UFuncTypeError TypeError", r"dtype\('O'\)|operand type.* 'NoneType'", "computes with None",
      "One of the values here is None or a list, not an array: is it an argument that this call leaves out, or the "
      "result of a function without `return`?"),
     ("ValueError", r"matmul: Input operand \d does not have enough dimensions \(has 0", "computes with None",
@@ -173,9 +173,11 @@ def _without_axis(text):
                 "has lost the axis, keepdims=True keeps it; x[..., None] adds one at the end."
             ]
         for axis in range(1, len(end) - 1):
-            if short == (*end[:axis], *end[axis + 1 :]):
+            others = (*end[:axis], *end[axis + 1 :])
+            if len(short) == len(others) and all(a == b or b == 1 for a, b in zip(short, others, strict=True)):
+                how = "is" if short == others else "fits"
                 return [
-                    f"{short} is {whole} without axis {axis}, but NumPy aligns shapes from the right: "
+                    f"{short} {how} {whole} without axis {axis}, but NumPy aligns shapes from the right: "
                     f"np.expand_dims(x, {axis}) adds an axis of length 1 there."
                 ]
     return []
