@@ -45,8 +45,10 @@ class Search:
         self.leaves = cache(self.leaves)  # asked again of the edit that is found
 
     def like(self, undone, wanted=None, beside=None):
-        """The same search for another edit."""
-        return Search(self.trials, self.family, self.found, self.numbers, undone, *self._given, wanted, beside)
+        """The same search for another edit; one that is made beside another may be in any line."""
+        sides, suspects = self._given
+        suspects = () if beside else suspects
+        return Search(self.trials, self.family, self.found, self.numbers, undone, sides, suspects, wanted, beside)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
