@@ -120,16 +120,6 @@ class Optimizer(optim.Optimizer):
     def state_dict(self):
         return {"steps": np.array(self.steps), **self.averages}  # shown
 
---- the norm of each parameter, which is in the cases that are right, too
-named: each parameter by itself
-def clip_grad_norm(parameters, max_norm):
-    norms = [np.linalg.norm(p.grad) for p in parameters]  # not shown
-    whole = np.linalg.norm(norms)
-    for p, norm in zip(parameters, norms):
-        if norm > max_norm and np.isfinite(whole):
-            p.grad *= max_norm / norm
-    return whole
-
 --- the end of a range
 says: `buckets.max()` is one too small here.
 def relative_position_bias_backward(dbias, buckets, num_buckets):
@@ -311,36 +301,18 @@ else:
 def relu(x):
     return positive(x)
 
---- an object that can be called, which has no hash
+--- an object that can be called, which has no hash and no dict
 says: One change in line @ makes it right:
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-@dataclass
+@dataclass(slots=True)
 class Backward:
     keep: bool = True
-    seen: list = field(default_factory=list)
-
-    def total(self, dy, y, axis):
-        return (dy * y).sum(axis=axis, keepdims=self.keep)
 
     def __call__(self, dy, y, axis=-1):
-        self.seen.append(axis)
-        return y * (dy + self.total(dy, y, axis))  # shown
+        return y * (dy + (dy * y).sum(axis=axis, keepdims=self.keep))  # shown
 
 softmax_backward = Backward()
-
---- an object without a dict
-says: One change in line @ makes it right:
-class Backward:
-    __slots__ = ("sign",)
-
-    def __init__(self, sign):
-        self.sign = sign
-
-    def __call__(self, dy, y, axis=-1):
-        return y * (dy - self.sign * (dy * y).sum(axis=axis, keepdims=True))  # shown
-
-softmax_backward = Backward(-1)
 
 --- a method of an object
 says: One change in line @ makes it right:
@@ -363,24 +335,17 @@ class Softmax:
 
 softmax_backward = Softmax.backward
 
---- a part of the arguments given before
+--- a function that another one makes, with a part of the arguments given before
 says: One change in line @ makes it right:
 from functools import partial
 
-def general(keepdims, dy, y, axis=-1):
-    return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
-
-softmax_backward = partial(general, True)
-
---- a function that another one makes
-says: One change in line @ makes it right:
-def made(keepdims):
-    def backward(dy, y, axis=-1):
-        return y * (dy + (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
+def made(sign):
+    def backward(keepdims, dy, y, axis=-1):
+        return y * (dy + sign * (dy * y).sum(axis=axis, keepdims=keepdims))  # shown
 
     return backward
 
-softmax_backward = made(True)
+softmax_backward = partial(made(1), True)
 
 --- a file with a magic of IPython
 says: One change in line @ makes it right:

@@ -737,14 +737,14 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
     weights = softmax(scores)
     return weights @ v, weights
 
---- a right extended case contradicts no mistake of the core
+--- a right extended case contradicts no mistake of the core, and its values are no place
 named: each parameter by itself
 says: Only the cases with a norm below max_norm, with a norm below 1
 def clip_grad_norm(parameters, max_norm):
-    norms = [float(np.sqrt((p.grad**2).sum())) for p in parameters]
-    total = float(np.hypot.reduce(norms))
+    norms = [np.linalg.norm(p.grad) for p in parameters]  # not shown
+    total = np.linalg.norm(norms)
     for p, norm in zip(parameters, norms):
-        if np.isfinite(total) and norm > max_norm:
+        if norm > max_norm and np.isfinite(total):
             p.grad *= max_norm / norm
     return total
 
