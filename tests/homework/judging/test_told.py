@@ -19,23 +19,12 @@ def repeat_heads_backward(dy, repeats):
 
 --- lists in a list that a copy shares
 says: of lists in a list, list(…) makes only the outer one new.
+from transformer_np.data import bpe
+
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
-    words, merges = list(words), []
-    while len(merges) < num_merges:
-        pairs = {}
-        for word, n in zip(words, counts):
-            for pair in zip(word, word[1:]):
-                pairs[pair] = pairs.get(pair, 0) + n
-        if max(pairs.values(), default=0) < min_count:
-            break
-        best = min(pair for pair in pairs if pairs[pair] == max(pairs.values()))
-        for word in words:
-            i = 0
-            while i < len(word) - 1:
-                if (word[i], word[i + 1]) == best:
-                    word[i : i + 2] = [first_id + len(merges)]
-                i += 1
-        merges.append(best)
+    words, merges = list(words), bpe.learn_merges(words, counts, num_merges, first_id, min_count)
+    for word in words:
+        word[:] = bpe.apply_merges(word, {pair: first_id + n for n, pair in enumerate(merges)})
     return merges
 
 --- an axis at the end for any axis
@@ -46,17 +35,10 @@ def softmax_backward(dy, y, axis=-1):
 
 --- a helper that is called without two arguments
 says: One change in line @ makes it right:
-from transformer_np.functional import rotary_frequencies
+from transformer_np import functional as F
 
 def _turned(x, positions, theta=10000.0, scaling=None, adjacent=False):
-    w = rotary_frequencies(x.shape[-1], theta, scaling)
-    angle = np.asarray(positions)[..., None] * w
-    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
-    i, j = (slice(0, None, 2), slice(1, None, 2)) if adjacent else (slice(0, len(w)), slice(len(w), None))
-    y = np.empty_like(x)
-    y[..., i] = x[..., i] * cos - x[..., j] * sin
-    y[..., j] = x[..., i] * sin + x[..., j] * cos
-    return y
+    return F.rotary(x, positions, theta, scaling, adjacent)
 
 def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
     return _turned(dy, -np.asarray(positions), adjacent=adjacent)  # shown
@@ -64,20 +46,17 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 --- one array in every place of a list
 says: A mistake is in lines @, or shows there:
 def rnn(x, w_x, w_h, b=None):
-    B, T = x.shape[:2]
-    given = x @ w_x if b is None else x @ w_x + b
-    state = np.zeros((B, len(w_h)), given.dtype)
-    states = []
-    for t in range(T):
+    given, states = x @ w_x + (0 if b is None else b), []
+    state = np.zeros_like(given[:, 0])
+    for t in range(x.shape[1]):
         np.tanh(given[:, t] + state @ w_h, out=state)
         states.append(state)  # shown
-    return np.array(states).reshape(T, B, w_h.shape[1]).transpose(1, 0, 2)  # shown
+    return np.array(states).transpose(1, 0, 2)  # shown
 
 --- a mask after those before it are lost
 says: Look at line @:
 def attention_scores(q, k, mask=None):
-    scores = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
-    result = scores
+    scores = result = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
     for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
         if m.dtype == bool:
             result = np.where(m, -np.inf, scores)  # shown
@@ -159,20 +138,16 @@ def relu(x):
 says: The sources are encoded before `with model.evaluating():`
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
     memory, c = model.encode(src), model.config
-    outputs, totals = [], []
+    outputs, totals = [], np.zeros(len(src))
     with model.evaluating():
         for b in range(len(src)):
-            ids, total = [c.bos_id], 0.0
-            for _ in range(max_len):
+            ids = [c.bos_id]
+            while len(ids) <= max_len and c.eos_id not in ids:
                 logits = model.decode(np.array([ids]), memory[b : b + 1], src[b : b + 1])[0, -1]
-                token = int(logits.argmax())
-                total += logits[token] - np.logaddexp.reduce(logits)
-                ids.append(token)
-                if token == c.eos_id:
-                    break
+                totals[b] += logits.max() - np.logaddexp.reduce(logits)
+                ids.append(int(logits.argmax()))
             outputs.append([i for i in ids[1:] if i != c.eos_id])
-            totals.append(total)
-    return (outputs, np.array(totals)) if return_log_probs else outputs
+    return (outputs, totals) if return_log_probs else outputs
 
 --- a tuple of two results in place of one
 says: Is it a tuple of several results, of which one is meant?
@@ -229,19 +204,16 @@ def causal_conv1d(x, w, b=None, dilation=1):
     (B, T, D), reach = x.shape, (len(w) - 1) * dilation
     x = np.concatenate([np.zeros((B, reach, D)), x], axis=1)
     windows = as_strided(x, (B, T, len(w), D), (x.strides[0], x.strides[1] * dilation, *x.strides[1:]))
-    y = np.einsum("btji,jio->bto", windows, w[::-1])
-    return y if b is None else y + b
+    return np.einsum("btji,jio->bto", windows, w[::-1]) + (0 if b is None else b)
 
 --- no edit reads outside of an array
 says: order
 def causal_conv1d(x, w, b=None, dilation=1):
     (B, T, D), k = x.shape, len(w)
     x = np.concatenate([np.zeros((B, (k - 1) * dilation, D)), x], axis=1)
-    by_row, by_token, by_number = x.strides
-    strides = by_row, by_token, by_token * dilation, by_number
+    strides = x.strides[0], x.strides[1], x.strides[1] * dilation, x.strides[2]
     windows = np.lib.stride_tricks.as_strided(x, (B, T, k, D), strides)
-    y = np.einsum("btji,jio->bto", windows, w)
-    return y if b is None else y + b
+    return np.einsum("btji,jio->bto", windows, w) + (0 if b is None else b)
 
 --- a tuple of one
 outcome: wrong shape
@@ -359,13 +331,8 @@ class DecoderBlock(blocks.DecoderBlock):
 once: dloss`
 named: negatives averaged and dloss not used
 def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
-    N, K, D = negatives.shape
-    ds = (p_context - 1) / N
-    dsk = p_negatives / (N * K)
-    dcenter = ds[:, None] * context
-    for i in range(K):
-        dcenter = dcenter + dsk[:, i : i + 1] * negatives[:, i]
-    return dcenter, ds[:, None] * center, dsk[:, :, None] * center[:, None, :]
+    ds, dsk = (p_context - 1)[:, None] / len(center), p_negatives[:, :, None] / p_negatives.size
+    return ds * context + (dsk * negatives).sum(1), ds * center, dsk * center[:, None, :]
 
 --- a pair is tried if one of it shows in a later draw only  # release
 named: the smallest ids first and merged from right to left
@@ -392,10 +359,9 @@ says: 2i/(d_model − 2)
 says: 2i/(d_model − 1)
 def sinusoidal_encoding(length, d_model, dtype=np.float32):
     exponents = np.linspace(0.0, 1.0, (d_model + 1) // 2)
+    angles = np.arange(length)[:, None] / 10000.0**exponents
     table = np.zeros((length, d_model), dtype=dtype)
-    for pos in range(length):
-        angles = pos / 10000.0**exponents
-        table[pos, 0::2], table[pos, 1::2] = np.sin(angles), np.cos(angles[: d_model // 2])
+    table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles[:, : d_model // 2])
     return table
 
 --- a mistake in one branch beside one in all
@@ -431,18 +397,12 @@ def padding_mask(ids, pad_id):
 --- a mistake beside a result of a wrong shape  # release
 says: The factor 1 − h_t² multiplies dh_t only
 def rnn_backward(dh, x, h, w_x, w_h):
-    T = dh.shape[1]
-    da = np.zeros_like(dh)
-    slope = 1 - h * h
-    da[:, T - 1] = dh[:, T - 1] * slope[:, T - 1]
-    for t in range(T - 2, -1, -1):
-        da[:, t] = dh[:, t] * slope[:, t] + da[:, t + 1] @ w_h.T
+    da = dh * (1 - h * h)
+    for t in range(dh.shape[1] - 2, -1, -1):
+        da[:, t] += da[:, t + 1] @ w_h.T
     previous = np.concatenate([np.zeros_like(h[:, :1]), h[:, :-1]], axis=1)
-    dx = np.einsum("btd,id->bti", da, w_x)
-    dw_x = np.einsum("bti,btd->id", x, da)
-    dw_h = np.einsum("bte,btd->ed", previous, da)
-    db = np.einsum("btd->td", da)
-    return dx, dw_x, dw_h, db
+    dw_x, dw_h = (np.einsum("bti,btd->id", a, da) for a in (x, previous))
+    return da @ w_x.T, dw_x, dw_h, da.sum(axis=0)
 
 --- all calls that must raise, beside a mistake
 says: 2 times
@@ -518,12 +478,7 @@ says: Wrong: dk, and in other cases dq and dv.
 from transformer_np import functional as F
 
 def window_attention_backward(dout, q, k, v, weights, window, causal=False):
-    T, R = q.shape[-2], weights.shape[-1]
-    full = np.zeros((*q.shape[:-1], T), weights.dtype)
-    for t, j in np.ndindex(T, R):
-        if 0 <= (s := t - R // 2 + j) < T:
-            full[..., t, s] = weights[..., t, j]
-    dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, full)
+    dq, dk, dv = F.window_attention_backward(dout, q, k, v, weights, weights.shape[-1] // 2)
     return dq, dk * q.shape[-1] ** 0.5, dv
 
 --- a call with many arrays is told by their shapes  # release
@@ -554,7 +509,7 @@ class AddNorm(blocks.AddNorm):
 --- a block is written, and not the one that it calls
 outcome: not started
 says: EncoderBlock: not started: it calls AddNorm, which is not written yet. It is right as soon as your AddNorm is.
-from transformer_np.layers import FeedForward, MultiHeadAttention, blocks
+from transformer_np.layers import blocks
 
 class AddNorm(blocks.AddNorm):
     def forward(self, x, sublayer):
@@ -564,15 +519,9 @@ class AddNorm(blocks.AddNorm):
         raise NotImplementedError
 
 class EncoderBlock(blocks.EncoderBlock):
-    def __init__(
-        self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
-        rng=None, dtype=np.float32,
-    ):
-        around = dropout, norm_first, eps, bias, np.random.default_rng(rng), dtype
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, around[4], dtype)
-        self.add_norm1 = AddNorm(d_model, *around)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, around[4], dtype)
-        self.add_norm2 = AddNorm(d_model, *around)
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, **more):
+        super().__init__(d_model, num_heads, d_ff, dropout, norm_first, activation, eps, **more)
+        self.add_norm1, self.add_norm2 = (AddNorm(d_model, dropout, norm_first, eps, **more) for _ in range(2))
 
     def forward(self, x, mask=None, cache=None):
         a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))
@@ -591,7 +540,6 @@ def softmax(x, axis=-1):
 --- a mistake that does not explain all comes before the crash of another case  # release
 says: ValueError
 def text_windows(ids, block_size, batch_size, rng):
-    ids = np.asarray(ids)
     starts = rng.integers(2, len(ids) - block_size, size=batch_size)
     inputs = ids[starts[:, None] + np.arange(block_size)]
     return inputs, np.roll(inputs, -1, axis=1)
@@ -611,13 +559,10 @@ says: Count axes from the end
 says: is ambiguous
 not: np.where
 def embedding(ids, table):
-    rows, columns = ids.shape[0], ids.shape[1]
-    y = np.zeros((rows, columns, table.shape[1]), dtype=table.dtype)
-    for i in range(rows):
-        for j in range(columns):
-            number = ids[i, j]
-            if number > 0:
-                y[i, j] = table[number]
+    y = np.zeros((ids.shape[0], ids.shape[1], table.shape[1]), dtype=table.dtype)
+    for i, j in np.ndindex(y.shape[:2]):
+        if ids[i, j] > 0:
+            y[i, j] = table[ids[i, j]]
     return y
 
 --- the frames of numpy are not the students
@@ -634,8 +579,6 @@ not: line makes
 not: arrays of this case
 def gelu(x, approximate="tanh"):
     from not_installed.special import erf
-    if approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * (1 + erf(x / np.sqrt(2)))
 
 --- parameters in another order beside another mistake
@@ -681,21 +624,14 @@ def attention_scores(q, k, mask=None):
 --- an axis of length 0 is told  # release
 says: one number of a mask for all keys
 says: An array here has an axis of length 0
+from transformer_np import functional as F
+
 def tiled_attention(q, k, v, mask=None, tile=64):
-    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    scores = []
-    for start in range(0, k.shape[-2], tile):
-        s = q @ np.swapaxes(k[..., start : start + tile, :], -1, -2) / np.sqrt(q.shape[-1])
-        for x in masks:
-            x = x[..., start : start + tile]
-            s = np.where(x, -np.inf, s) if x.dtype == bool else s + x
-        scores.append(s)
-    s = np.concatenate(scores, axis=-1)
-    m = np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min)
-    p = np.exp(s - m)
-    l = p.sum(axis=-1, keepdims=True)
-    seen = np.where(l > 0, l, 1)
-    return p @ v / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+    for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+        for start in range(0, k.shape[-2], tile):
+            scores = q @ np.swapaxes(k[..., start : start + tile, :], -1, -2)
+            scores = np.where(m[..., start : start + tile], -np.inf, scores)
+    return F.tiled_attention(q, k, v, mask, tile)
 """)
 
 # --- what would not be true -------------------------------------------------------------------------------------------
@@ -711,27 +647,22 @@ class EncoderBlock(blocks.EncoderBlock):
         a = self.add_norm1(x, lambda z: z + self.attention(z, mask=mask, cache=cache))
         return self.add_norm2(a, lambda z: z + self.feed_forward(z))
 
-    def backward(self, dout):
-        da = self.add_norm2.backward(dout, lambda d: d + self.feed_forward.backward(d))
-        return self.add_norm1.backward(da, lambda d: d + self.attention.backward(d)[0])
-
 --- beside a named mistake no line is shown that only reads what is wrong  # release
 says: The future is not hidden
 not: Look at
 from transformer_np.functional import softmax
 
 def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-    scores = np.zeros((*q.shape[:3], k.shape[2]), q.dtype)
-    for b in range(len(q)):
-        for h in range(q.shape[1]):
-            content = (q[b, h] + content_bias[h]) @ k[b, h].T
-            position = (q[b, h] + position_bias[h]) @ r[h].T
-            T, S = position.shape
-            if S < T:
-                raise ValueError("fewer keys than queries")
-            for t in range(T):
-                position[t] = np.roll(position[t], t + 1 - T)
-            scores[b, h] = (content + position) / np.sqrt(q.shape[-1])
+    T, S = q.shape[2], k.shape[2]
+    if S < T:
+        raise ValueError("fewer keys than queries")
+    scores = np.zeros((*q.shape[:2], T, S), q.dtype)
+    for b, h in np.ndindex(q.shape[:2]):
+        content = (q[b, h] + content_bias[h]) @ k[b, h].T
+        position = (q[b, h] + position_bias[h]) @ r[h].T
+        for t in range(T):
+            position[t] = np.roll(position[t], t + 1 - T)
+        scores[b, h] = (content + position) / np.sqrt(q.shape[-1])
     for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
         scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
     weights = softmax(scores)
@@ -836,10 +767,6 @@ class EncoderBlock(blocks.EncoderBlock):
         for around, inner in ((self.add_norm1, looks), (self.add_norm2, self.feed_forward.forward)):
             x = around.forward(x, inner)  # not shown
         return x
-
-    def backward(self, dout):
-        dout = self.add_norm2.backward(dout, self.feed_forward.backward)
-        return self.add_norm1.backward(dout, lambda d: self.attention.backward(d)[0])
 
 --- an edit that never ends is given up
 def apply_merges(ids, merges):
