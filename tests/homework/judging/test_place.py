@@ -176,13 +176,10 @@ says: One change in line @ makes it right:
 def right(a, n):
     return np.pad(a, ((0, 0), (n, 0), (0, 0)))[:, : a.shape[1]]
 
-def left(a, n):
-    return np.pad(a, ((0, 0), (0, n), (0, 0)))[:, n:]
-
 def causal_conv1d_backward(dy, x, w, dilation=1):
     dx, dw = np.zeros_like(x), np.zeros_like(w)
     for j in range(len(w)):
-        dx += left(dy, j * dilation) @ w[j].T
+        dx += right(dy[:, ::-1], j * dilation)[:, ::-1] @ w[j].T
         dw[j] = np.einsum("bti,bto->io", right(x, j), dy)  # shown
     return dx, dw, dy.sum(axis=(0, 1))
 
@@ -200,15 +197,15 @@ from collections import Counter
 from transformer_np.data.bpe import apply_merges
 
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
-    words, found = [list(w) for w in words], []
+    found = []
     for new in range(first_id, first_id + num_merges):
         pairs = Counter()
         for w, n in zip(words, counts):
             for pair in zip(w, w[1:]):
                 pairs[pair] += int(n)
         best = max(pairs, key=pairs.get, default=None)  # shown
-        if best is None or pairs[best] < min_count:
-            return found
+        if pairs[best] < min_count:
+            break
         found.append(best)
         words = [apply_merges(w, {best: new}) for w in words]
     return found
@@ -230,14 +227,10 @@ says: `maximum` is not the function that belongs here. One change in line @ make
 from functools import reduce
 from transformer_np.layers import blocks
 
-def joined(mask):
-    if not isinstance(mask, tuple):
-        return mask
-    return reduce(np.maximum, [np.where(m, -np.inf, 0) if m.dtype == bool else m for m in mask])  # shown
-
 class EncoderBlock(blocks.EncoderBlock):
     def forward(self, x, mask=None, cache=None):
-        mask = joined(mask)
+        if isinstance(mask, tuple):
+            mask = reduce(np.maximum, [np.where(m, -np.inf, 0) if m.dtype == bool else m for m in mask])  # shown
         a = self.add_norm1.forward(x, lambda z: self.attention.forward(z, mask=mask, cache=cache))
         return self.add_norm2.forward(a, self.feed_forward.forward)
 
@@ -255,10 +248,8 @@ from transformer_np import training
 class Adam(training.Adam):
     def _update(self, p, g, m, v):
         b1, b2 = self.betas
-        m *= b1
-        m += (1 - b1) * g
-        v *= b2
-        v += (1 - b2) * np.square(g)
+        m += (1 - b1) * (g - m)
+        v += (1 - b2) * (g * g - v)
         m_hat = m  # shown
         m_hat /= 1 - b1**self.steps
         p -= self.lr * (m_hat / (np.sqrt(v / (1 - b2**self.steps)) + self.eps))
@@ -266,7 +257,7 @@ class Adam(training.Adam):
 --- NaN is not all that is not finite
 says: One change in line @ makes it right:
 def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if not p.frozen]
+    grads = [p.grad for p in parameters]
     norm = sum(float(np.sum(np.square(g))) for g in grads) ** 0.5
     if np.isnan(norm):  # shown
         return norm
@@ -290,13 +281,9 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
 
 --- a function that the file defines under a condition
 says: One change in line @ makes it right:
-try:
-    from numpy import maximum
-except ImportError:
-    maximum = None
-else:
+if np.__version__:
     def positive(x):
-        return maximum(x, 1)  # shown
+        return np.maximum(x, 1)  # shown
 
 def relu(x):
     return positive(x)
@@ -467,18 +454,17 @@ def additive(mask, dtype=np.float32):
 --- a loop over a set  # release
 says: A pair that occurs in a word twice is counted once.
 from collections import Counter
-from itertools import pairwise
 from transformer_np.data.bpe import apply_merges
 
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
-    words, found = [list(word) for word in words], []
+    found = []
     for new in range(first_id, first_id + num_merges):
         pairs = Counter()
         for word, count in zip(words, counts):
-            for pair in set(pairwise(word)):  # shown
+            for pair in set(zip(word, word[1:])):  # shown
                 pairs[pair] += count
         best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
-        if best is None or pairs[best] < min_count:
+        if pairs[best] < min_count:
             break
         found.append(best)
         words = [apply_merges(word, {best: new}) for word in words]
@@ -554,10 +540,10 @@ def window_attention(q, k, v, window, causal=False):
     if window < 0:
         raise ValueError("a window of less than 0")
     T = q.shape[-2]
-    before = max(0, min(window, T - 1))
+    before = min(window, T - 1)
     behind = before * (not causal)
-    around = [(0, 0)] * (q.ndim - 2) + [(before, behind), (0, 0)]
     near = np.arange(T)[:, None] + np.arange(before + 1 + behind)
+    around = [(0, 0)] * (q.ndim - 2) + [(before, behind), (0, 0)]
     keys, values = (np.pad(a, around)[..., near, :] for a in (k, v))
     scores = (q[..., None, :] * keys).sum(-1) / np.sqrt(q.shape[-1])  # not shown
     e = np.exp(scores - scores.max(-1, keepdims=True))  # shown
@@ -591,24 +577,21 @@ def softmax_backward(dy, y, axis=-1):
 --- a counter is no place where a mean is taken for a sum
 says: averaged over its pairs
 def relative_position_bias_backward(dbias, buckets, num_buckets):
-    heads, T, S = dbias.shape
-    dtable = np.zeros((num_buckets, heads), dtype=dbias.dtype)
+    dtable = np.zeros((num_buckets, len(dbias)), dtype=dbias.dtype)
     count = np.zeros(num_buckets)
-    for t in range(T):
-        for s in range(S):
-            count[buckets[t, s]] += 1
-            dtable[buckets[t, s]] += dbias[:, t, s]
+    for t, s in np.ndindex(buckets.shape):
+        count[buckets[t, s]] += 1
+        dtable[buckets[t, s]] += dbias[:, t, s]
     for b in range(num_buckets):
         if count[b] > 0:
             dtable[b] = dtable[b] / count[b]  # shown
     return dtable
 
 --- an argument is changed through a view, by what a helper returns
-says: Line 9 changes it: flat[i] = positive(flat[i]) ^^^
-says: One change in line 7 makes it right: flat = x.reshape(-1) ^^^
+says: Line 8 changes it: flat[i] = positive(flat[i]) ^^^
+says: One change in line 6 makes it right: flat = x.reshape(-1) ^^^
 def positive(number):
-    result = max(number, 0)
-    return result
+    return max(number, 0)
 
 def relu(x):
     flat = x.reshape(-1)
@@ -619,12 +602,10 @@ def relu(x):
 --- what belongs before a loop
 says: in another place makes it right
 def dropout(x, p, rng):
-    rows = x.reshape(-1, x.shape[-1])
-    keep = np.empty(rows.shape, dtype=bool)
-    for n in range(len(rows)):
+    keep = np.empty(x.shape, dtype=bool)
+    for row in keep.reshape(-1, x.shape[-1]):
         gen = np.random.default_rng(rng)  # shown
-        keep[n] = gen.random(rows.shape[1]) >= p
-    keep = keep.reshape(x.shape)
+        row[:] = gen.random(len(row)) >= p
     return np.where(keep, x / (1 - p), 0), keep
 
 --- the old values are kept as a view
@@ -646,29 +627,24 @@ def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
 says: One change in line @ makes it right
 marks: d_model // 2
 def sinusoidal_encoding(length, d_model, dtype=np.float32):
-    positions = np.arange(length)
     table = np.zeros((length, d_model))
     for i in range(d_model // 2):  # shown
-        wavelength = 10000.0 ** (2 * i / d_model)
-        table[:, 2 * i] = np.sin(positions / wavelength)
+        angle = np.arange(length) / 10000.0 ** (2 * i / d_model)
+        table[:, 2 * i] = np.sin(angle)
         if 2 * i + 1 < d_model:
-            table[:, 2 * i + 1] = np.cos(positions / wavelength)
+            table[:, 2 * i + 1] = np.cos(angle)
     return table.astype(dtype)
 
 --- a share and what is left of it in each other's place
 says: One change in line @ makes it right
+from transformer_np import functional as F
+
 def rotary_frequencies(K, theta=10000.0, scaling=None):
-    if K % 2:
-        raise ValueError("K must be even")
-    if not theta > 0:
-        raise ValueError("theta must be positive")
-    w = theta ** (-2.0 * np.arange(K // 2) / K)
+    w = F.rotary_frequencies(K, theta)
     if scaling is None:
         return w
-    if scaling.get("rope_type") == "linear":
-        return w / scaling["factor"]
-    if scaling.get("rope_type") != "llama3":
-        raise ValueError("unknown scaling")
+    if scaling["rope_type"] != "llama3":
+        return F.rotary_frequencies(K, theta, scaling)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     turns = scaling["original_max_position_embeddings"] * w / (2 * np.pi)
     s = np.clip((turns - low) / (high - low), 0, 1)
@@ -707,18 +683,15 @@ def linear_backward(dy, x, w):
 
 --- one number after the other
 says: A mistake is in lines @, or shows there
+from transformer_np import functional as F
+
 def rotary_frequencies(K, theta=10000.0, scaling=None):
-    if K % 2 or theta <= 0:
-        raise ValueError("K must be even and theta positive")
-    every = theta ** (-2 * np.arange(K // 2) / K)
-    if scaling is None:
-        return every
-    kind, factor, found = scaling["rope_type"], scaling["factor"], np.empty(K // 2)
-    if kind == "linear":
-        return every / factor
+    every, found = F.rotary_frequencies(K, theta), np.empty(K // 2)
+    if (scaling or {}).get("rope_type") != "llama3":
+        return F.rotary_frequencies(K, theta, scaling)
+    low, high, factor = scaling["low_freq_factor"], scaling["high_freq_factor"], scaling["factor"]
     for n in range(K // 2):
         one = every[n]  # not shown
-        low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
         turns = scaling["original_max_position_embeddings"] * one / (2 * np.pi)
         if turns > high:
             found[n] = one  # not shown
@@ -764,54 +737,30 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
 --- steps in the wrong order in a list
 says: One change in line @ makes it right
-def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
-    def cut(p, keep):
-        p = np.where(keep, p, 0)
-        return p / p.sum(axis=-1, keepdims=True)
-
-    def of_k(p):
-        rank = np.argsort(np.argsort(-p, axis=-1, kind="stable"), axis=-1)
-        return p if top_k is None else cut(p, rank < top_k)
-
-    def of_p(p):
-        order = np.argsort(-p, axis=-1, kind="stable")
-        ranked = np.take_along_axis(p, order, axis=-1)
-        before = np.take_along_axis(np.cumsum(ranked, axis=-1) - ranked, np.argsort(order, axis=-1), axis=-1)
-        return p if top_p is None else cut(p, (before < top_p) | (before == 0))
-
-    if temperature == 0:
-        return (np.arange(logits.shape[-1]) == logits.argmax(axis=-1)[..., None]).astype(logits.dtype)
-    scaled = (logits - logits.max(axis=-1, keepdims=True)) / temperature
-    p = np.exp(scaled) / np.exp(scaled).sum(axis=-1, keepdims=True)
-    for step in [of_p, of_k]:  # shown
-        p = step(p)
-    return p
+def silu(x):
+    y = x
+    for step in [np.exp, np.negative]:  # shown
+        y = step(y)
+    return x / (1 + y)
 
 --- a condition too many in a comprehension
 says: One change in line @ makes it right
-marks: pair[0] != pair[1]
-def apply_merges(ids, merges):
-    ids = list(ids)
-    while True:
-        known = [pair for pair in zip(ids, ids[1:]) if pair in merges if pair[0] != pair[1]]  # shown
-        if not known:
-            return ids
-        best, i = min(known, key=merges.get), 0
-        while i < len(ids) - 1:
-            if (ids[i], ids[i + 1]) == best:
-                ids[i : i + 2] = [merges[best]]
-            i += 1
+marks: g.ndim > 1
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters]
+    norm = np.sqrt(sum(np.vdot(g, g) for g in grads if np.any(g) if g.ndim > 1))  # shown
+    for g in grads if max_norm < norm < np.inf else ():
+        g *= max_norm / norm
+    return norm
 
 --- the new array of a result, not that of another one
 says: A mistake is in line @, or shows there
 def window_attention(q, k, v, window, causal=False):
-    T = q.shape[-2]
-    width = window + 1 if causal else 2 * window + 1
+    T, width = q.shape[-2], window + 1 if causal else 2 * window + 1
     weights = np.zeros(q.shape[:-1] + (width,), q.dtype)  # shown
     out = np.zeros(q.shape[:-1] + (v.shape[-1],), q.dtype)
     for t in range(T):
-        first = max(0, t - window)
-        last = min(T, t + 1 if causal else t + window + 1)
+        first, last = max(0, t - window), min(T, t + 1 if causal else t + window + 1)
         s = np.einsum("...k,...sk->...s", q[..., t, :], k[..., first:last, :]) / np.sqrt(q.shape[-1])
         e = np.exp(s - s.max(axis=-1, keepdims=True))
         a = e / e.sum(axis=-1, keepdims=True)
@@ -830,24 +779,21 @@ def tanh_backward(dy, y):
 --- a mistake of an answer that computes in pieces has a line  # release
 says: dK is made with Q alone
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
-    B, H, T, K = q.shape
-    S = k.shape[2]
-    dq, dk, dv, dr = (np.zeros_like(x) for x in (q, k, v, r))
-    du, dp = np.zeros_like(content_bias), np.zeros_like(position_bias)
-    for b in range(B):
-        for h in range(H):
-            A = weights[b, h]
-            dA = dout[b, h] @ v[b, h].T
-            dscores = A * (dA - (dA * A).sum(axis=1, keepdims=True)) / K**0.5
-            line = np.concatenate([np.zeros(T), dscores.reshape(-1)])
-            ddistances = line.reshape(T, S + 1)[:, 1:]
-            dv[b, h] = A.T @ dout[b, h]
-            dk[b, h] = dscores.T @ q[b, h]  # shown
-            dr[h] += ddistances.T @ (q[b, h] + position_bias[h])
-            of_content, of_position = dscores @ k[b, h], ddistances @ r[h]
-            dq[b, h] = of_content + of_position
-            du[h] += of_content.sum(axis=0)
-            dp[h] += of_position.sum(axis=0)
+    T, S = weights.shape[2:]
+    dq, dk, dv, dr, du, dp = map(np.zeros_like, (q, k, v, r, content_bias, position_bias))
+    for b, h in np.ndindex(q.shape[:2]):
+        A = weights[b, h]
+        dA = dout[b, h] @ v[b, h].T
+        dscores = A * (dA - (dA * A).sum(axis=1, keepdims=True)) / q.shape[-1] ** 0.5
+        line = np.concatenate([np.zeros(T), dscores.reshape(-1)])
+        ddistances = line.reshape(T, S + 1)[:, 1:]
+        dv[b, h] = A.T @ dout[b, h]
+        dk[b, h] = dscores.T @ q[b, h]  # shown
+        dr[h] += ddistances.T @ (q[b, h] + position_bias[h])
+        of_content, of_position = dscores @ k[b, h], ddistances @ r[h]
+        dq[b, h] = of_content + of_position
+        du[h] += of_content.sum(axis=0)
+        dp[h] += of_position.sum(axis=0)
     return dq, dk, dv, dr, du, dp
 
 --- scores that lack the bias, with a mask and without one
@@ -855,9 +801,8 @@ from transformer_np.functional import softmax
 
 def unscaled_attention(q, k, v, bias=None, mask=None):
     scores = q @ k.swapaxes(-1, -2)
-    for m in mask if isinstance(mask, tuple) else (mask,):
-        if m is not None:
-            scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m
+    for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
+        scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m
     weights = softmax(scores)  # shown
     if bias is not None:
         weights = weights + bias
@@ -905,16 +850,13 @@ def negative_sampling_loss(center, context, negatives):
 
 --- a variable that each step of the loop hands on  # release
 def tiled_attention(q, k, v, mask=None, tile=64):
-    scores = np.swapaxes(k, -1, -2)
-    scores = q @ scores / np.sqrt(q.shape[-1])
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
     for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
         scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
-    scores = scores.astype(q.dtype)
     m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
-    l = np.zeros_like(m)
-    o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
+    l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
     for start in range(0, k.shape[-2], tile):
-        s = scores[..., start : start + tile]
+        s = scores[..., start : start + tile].astype(q.dtype)
         top = np.maximum(m, s.max(axis=-1, keepdims=True))
         shift = np.where(np.isinf(top), 0, top)
         p, alpha = np.exp(s - shift), np.exp(m - shift)  # not shown
@@ -922,8 +864,7 @@ def tiled_attention(q, k, v, mask=None, tile=64):
         o = o + p @ v[..., start : start + tile, :]  # shown
         m = top
     seen = np.where(l > 0, l, 1)
-    o = o / seen
-    return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+    return o / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
 
 --- what a decorator returns hides no line, of an answer or of its helper  # release
 says: Look at line @:
@@ -936,16 +877,13 @@ def wrapped(function):
     return functools.wraps(function)(again(function))
 
 @functools.lru_cache
-def scale(K):
-    return K**0.6  # shown
+def scale(p):
+    return np.cos(p)  # shown
 
 @wrapped
 @again
-def attention_scores(q, k, mask=None):
-    scores = q @ k.swapaxes(-1, -2) / scale(q.shape[-1])
-    for m in mask if isinstance(mask, tuple) else () if mask is None else (mask,):
-        scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-    return scores
+def dropout_backward(dy, keep, p):
+    return np.where(keep, dy / scale(p), 0).astype(dy.dtype)
 
 --- an answer with match has lines, and its patterns are none of them
 says: Look at lines @:
@@ -971,15 +909,12 @@ def softmax_backward(dy: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarra
 --- the axes in front, in a list of their own, in a method of another class
 says: A mistake is in line @, or shows there:
 class Heads:
-    def __init__(self, number):
-        self.number = number
-
-    def split(self, x):
+    def split(self, x, number):
         *batch, T, D = x.shape
-        return x.reshape(*batch, self.number, T, D // self.number)  # shown
+        return x.reshape(*batch, number, T, D // number)  # shown
 
 def split_heads(x, num_heads):
-    return Heads(num_heads).split(x)
+    return Heads().split(x, num_heads)
 
 --- an array that is changed through a view is not wrong where it is made
 says: the new x₁
@@ -1020,7 +955,7 @@ says: the one with the larger ids is merged
 from transformer_np.data.bpe import apply_merges
 
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
-    words, learned = list(map(list, words)), []
+    learned = []
     for new in range(first_id, first_id + num_merges):
         often = {}
         for word, count in zip(words, counts):
@@ -1060,10 +995,9 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     order = np.argsort(-logits, axis=-1, kind="stable")
     p = np.take_along_axis(logits, order, axis=-1)
     p = np.exp((p - p[..., :1]) / max(temperature, 1e-30))
-    p /= p.sum(axis=-1, keepdims=True)
     if top_k is not None:
         p[..., top_k:] = 0
-        p /= p.sum(axis=-1, keepdims=True)
+    p /= p.sum(axis=-1, keepdims=True)
     if top_p is not None:
         p[np.cumsum(p, axis=-1) > top_p] = 0  # shown
         p /= p.sum(axis=-1, keepdims=True)
@@ -1144,10 +1078,9 @@ says: 1 and 0 instead of True and False
 def causal_mask(T, S=None):
     S = T if S is None else S
     mask = np.zeros((T, S))
-    for t in range(T):
-        for s in range(S):
-            if s > t + (S - T):  # not shown
-                mask[t, s] = 1
+    for t, s in np.ndindex(T, S):
+        if s > t + (S - T):  # not shown
+            mask[t, s] = 1
     return mask
 
 --- a line that reads a wrong result is not shown  # release
@@ -1155,36 +1088,29 @@ says: One random number is drawn for each feature
 def dropout(x, p, rng):
     rng = np.random.default_rng(rng)
     stays = np.array([rng.random() >= p for _ in range(x.shape[-1])])
-    keep = np.zeros(x.shape, dtype=bool)
+    keep, y = np.zeros(x.shape, dtype=bool), np.zeros_like(x)
     keep[...] = stays
-    y = np.zeros_like(x)
     y[keep] = x[keep] / (1 - p)  # not shown
     return y, keep
 
 --- a new array is no place
 says: Negative numbers become 0
-import math
+from transformer_np import functional as F
 
 def gelu(x, approximate="tanh"):
     y = np.zeros(x.shape, dtype=x.dtype)  # not shown
-    flat_x, flat_y = x.reshape(-1), y.reshape(-1)
-    for i in range(len(flat_x)):
-        value = float(flat_x[i])
-        if value > 0 and approximate == "none":
-            flat_y[i] = value / 2 * (1 + math.erf(value / math.sqrt(2)))
-        elif value > 0:
-            inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
-            flat_y[i] = value / 2 * (1 + math.tanh(inner))
+    for i, value in np.ndenumerate(x):
+        if value > 0:
+            y[i] = F.gelu(np.array([value]), approximate)[0]
     return y
 
 --- a condition is no place where the shape is wrong
 says: The padding is on the query axis
 def padding_mask(ids, pad_id):
     mask = np.zeros((*ids.shape[:1], 1, ids.shape[1], 1), dtype=bool)
-    for b in range(len(ids)):
-        for s in range(ids.shape[1]):
-            if ids[b, s] == pad_id:  # not shown
-                mask[b, 0, s, 0] = True
+    for b, s in np.ndindex(ids.shape):
+        if ids[b, s] == pad_id:  # not shown
+            mask[b, 0, s, 0] = True
     return mask
 
 --- a method that is given is no place  # release
@@ -1194,8 +1120,7 @@ from transformer_np import training
 class AdamW(training.AdamW):
     def _update_block(self, block):
         if self._rates is not None:
-            factors = np.repeat(self._rates, np.diff(self._ends, prepend=0))
-            self.grad[block] *= factors[block]
+            self.grad[block] *= np.repeat(self._rates, np.diff(self._ends, prepend=0))[block]
         self._decay_and_update(block)
 
     def _decay_and_update(self, block):
@@ -1213,37 +1138,22 @@ def causal_conv1d(x, w, b=None, dilation=1):
     return y if b is None else y + b
 
 --- a slice by which other lines take the right part is no place  # release
-from transformer_np.functional import TILE
-
-
-def _piece(m, T, S, rows, cols):
-    full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
-    return full[..., rows, cols]
-
-
-def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
-    T, S = q.shape[-2], k.shape[-2]
-    scale = 1.0 / q.shape[-1] ** 0.5
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=64):
+    shape, scale = (q.shape[-2], k.shape[-2]), 1.0 / q.shape[-1] ** 0.5
     masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
     delta = (dout * out).sum(-1, keepdims=True)
-    dq = np.zeros_like(q)
-    dk = np.zeros_like(k)
-    dv = np.zeros_like(v)
-    for i in range(0, T, tile):
-        rows = slice(i, min(i + tile, T))  # not shown
-        for j in range(0, S, tile):
-            cols = slice(j, min(j + tile, S))
-            qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
-            s = (qi @ np.swapaxes(kj, -1, -2)) * scale
-            for m in masks:
-                m = _piece(m, T, S, rows, cols)
-                s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
-            a = np.exp(s - log_total[..., rows, None])  # shown
-            da = doi @ np.swapaxes(vj, -1, -2)
-            ds = a * (da - delta[..., rows, :]) * scale
-            dq[..., rows, :] += ds @ kj
-            dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
-            dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
+    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    for i in range(0, q.shape[-2], tile):
+        rows = slice(i, i + tile)  # not shown
+        s = q[..., rows, :] @ np.swapaxes(k, -1, -2) * scale
+        for m in masks:
+            m = np.broadcast_to(m, np.broadcast_shapes(m.shape, shape))[..., rows, :]
+            s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
+        a = np.exp(s - log_total[..., rows, None])  # shown
+        ds = a * (dout[..., rows, :] @ np.swapaxes(v, -1, -2) - delta[..., rows, :]) * scale
+        dq[..., rows, :] += ds @ k
+        dk += np.swapaxes(ds, -1, -2) @ q[..., rows, :]
+        dv += np.swapaxes(a, -1, -2) @ dout[..., rows, :]
     return dq, dk, dv
 
 --- the activation of the other factor, in two branches
@@ -1314,12 +1224,11 @@ not: Look at
 def one_row(row, temperature, top_k, top_p):
     if temperature < 1e-20:
         return np.eye(len(row))[np.argmax(row)]
-    p = np.exp((row - row.max()) / temperature)
-    p = p / p.sum()
+    e = np.exp((row - row.max()) / temperature)
+    p = e / e.sum()
     ranking = sorted(range(len(row)), key=lambda i: (-row[i], i))[:top_k]
     if top_p is not None:
-        reached = np.cumsum(p[ranking])
-        ranking = ranking[: 1 + int((reached < top_p)[:-1].sum())]
+        ranking = ranking[: 1 + int((np.cumsum(p[ranking]) < top_p)[:-1].sum())]
     out = np.zeros_like(p)
     out[ranking] = p[ranking]
     return out / out.sum()
@@ -1338,15 +1247,13 @@ def tanh_backward(dy, y):
 
 --- a generator may hold the mistake
 says: the last is missing
-from itertools import islice
-
 def windows(ids, T, rng):
     while True:
         s = int(rng.integers(0, len(ids) - T))
         yield ids[s : s + T], ids[s + 1 : s + T]
 
 def text_windows(ids, block_size, batch_size, rng):
-    x, y = zip(*islice(windows(ids, block_size, rng), batch_size))  # not shown
+    x, y = zip(*(pair for _, pair in zip(range(batch_size), windows(ids, block_size, rng))))  # not shown
     return np.stack(x), np.stack(y)
 
 --- a lambda that is another exercise is no place
