@@ -687,19 +687,19 @@ from transformer_np import functional as F
 
 def rotary_frequencies(K, theta=10000.0, scaling=None):
     every, found = F.rotary_frequencies(K, theta), np.empty(K // 2)
-    if (scaling or {}).get("rope_type") != "llama3":
-        return F.rotary_frequencies(K, theta, scaling)
-    low, high, factor = scaling["low_freq_factor"], scaling["high_freq_factor"], scaling["factor"]
+    if scaling is None or scaling["rope_type"] == "linear":
+        return every / (scaling["factor"] if scaling else 1)
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     for n in range(K // 2):
         one = every[n]  # not shown
         turns = scaling["original_max_position_embeddings"] * one / (2 * np.pi)
         if turns > high:
             found[n] = one  # not shown
         elif turns < low:
-            found[n] = one / factor
+            found[n] = one / scaling["factor"]
         else:
             share = (turns - low) / (high - low)  # shown
-            found[n] = (1 - share) * one + share * one / factor  # shown
+            found[n] = (1 - share) * one + share * one / scaling["factor"]  # shown
     return found
 
 --- what is read at a place that is counted wrongly
