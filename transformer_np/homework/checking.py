@@ -1,6 +1,6 @@
 """Checking one answer, in this process."""
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -63,8 +63,9 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
         verdict = verdict_on(find(name), answer, seed, limit)
         if file := outdated_file(answer):
             verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_OUTDATED.format(file=file.name))}")
-        for remark in of_library_in(find(name), Family(answer)) if callable(answer) else ():
-            verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(remark)}")
+        with suppress(Exception):  # an object whose code cannot be read
+            for remark in of_library_in(find(name), Family(answer)):
+                verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(remark)}")
         entries = note([verdict])
         if not quiet:
             print(verdict.message)

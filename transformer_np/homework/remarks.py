@@ -187,7 +187,8 @@ def _import_of(name, value):
     """The statement that would bind a name to a module, a function or a class of this package, or ""."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}" if is_of_package(value.__name__) else ""
-    if not (isinstance(value, FunctionType | type) and is_of_package(value.__module__)):
+    is_known = isinstance(value, FunctionType | type) and value.__name__.isidentifier()
+    if not (is_known and is_of_package(value.__module__ or "")):
         return ""
     return f"from {value.__module__} import {value.__name__} as {name}"
 

@@ -197,7 +197,7 @@ def _special(edit, code, new):
     if edit.kind == "axis" and isinstance(edit.new, ast.Call) and not _has_axis(edit.node):
         return f"`{code}` goes over all axes: it must go over some of them only."
     if edit.kind == "lost axis" and isinstance(edit.new, ast.Subscript):
-        return f"`{code}` needs {'one more axis at its end' if new.endswith('None]') else 'no such axis at its end'}."
+        return f"`{code}` {'needs one more axis' if new.endswith('None]') else 'has one axis too many'} at its end."
     if edit.kind == "missing bound":
         return f"`{code}` must not be {'below 0' if new.startswith('max') else 'above 1'} here."
     if edit.kind == "comparison":
