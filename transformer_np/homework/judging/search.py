@@ -28,7 +28,7 @@ class Search:
 
     def __init__(self, trials, family, found, numbers, undone, sides=None, suspects=(), wanted=None, beside=None):
         self.trials, self.family, self.numbers, self.wanted = trials, family, numbers, wanted
-        self._given, self._beside = (sides, suspects), beside
+        self._sides, self._beside = sides, beside
         self.undone, self.found = undone, found
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self._suspects, self._last = _lines_around(family, suspects)
@@ -45,10 +45,9 @@ class Search:
         self.leaves = cache(self.leaves)  # asked again of the edit that is found
 
     def like(self, undone, wanted=None, beside=None):
-        """The same search for another edit; one that is made beside another may be in any line."""
-        sides, suspects = self._given
-        suspects = () if beside else suspects
-        return Search(self.trials, self.family, self.found, self.numbers, undone, sides, suspects, wanted, beside)
+        """The same search for another edit, in any line."""
+        of = self.trials, self.family, self.found, self.numbers
+        return Search(*of, undone, self._sides, wanted=wanted, beside=beside)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""

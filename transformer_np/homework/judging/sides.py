@@ -9,7 +9,7 @@ import numpy as np
 from .attempt import arrays_of, work_of
 from .family import family_of, family_with
 from .syntax import is_name, name_of
-from .traced import Known, Traced, flat, is_array, is_data, is_filled, is_number, is_part, joined, key
+from .traced import Known, Traced, flat, is_array, is_data, is_filled, is_number, joined, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -29,7 +29,7 @@ class Sides:
         self.right = [f for f in dict.fromkeys((of_sheet, family_of(trials.exercise.reference))) if f.trees]
         self._traced = {}  # right answers, and those with mistakes, by their Families
         self.stores, self.scope = _stores(family)
-        for name in ("run", "_of", "right_values", "known_in", "fine_in", "_right_floats", "_arguments", "_at_the_end"):
+        for name in ("run", "_of", "right_values", "known_in", "fine_in", "_arguments", "_at_the_end"):
             setattr(self, name, cache(getattr(self, name)))  # once for each case
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
@@ -184,10 +184,8 @@ class Sides:
         """The nodes of the answer with values of the right ones only."""
         own, known = self.values(number), self.known_in(number, shape)
         fine = {n for n, values in own.items() if all(self.is_right(v, number, shape) for v in values)}
-        whole = {n: joined(values) for n, values in own.items() if n not in fine}
-        whole = {n: value for n, value in whole.items() if value is not None}
-        fine |= {n for n in whole if len(own[n]) < MOST_VALUES and known.has(flat(whole[n], shape))}
-        fine |= {n for n in whole if any(is_part(whole[n], array) for array in self._right_floats(number))}
+        whole = {n: joined(values) for n, values in own.items() if n not in fine and len(values) < MOST_VALUES}
+        fine |= {n for n, value in whole.items() if value is not None and known.has(flat(value, shape))}
         fine |= {n for n in own if np.isscalar(own[n][0]) and self._is_read_of(n, fine)}
         fine |= {n for n, values in own.items() if all(map(self._arguments(number).has, map(_nonzero, values)))}
         # i − j is as right as j − i
@@ -199,11 +197,6 @@ class Sides:
         """Whether a variable is read whose only assignments are of some values: one number of many says nothing."""
         writes = self.stores.get(self._variable(node), ()) if isinstance(node, ast.Name) else ()
         return bool(writes) and all(is_whole(s, node) and value_for(s, node) in fine for s in writes)
-
-    def _right_floats(self, number):
-        """The arrays of floats among the values of the right answers in a case."""
-        right = (value for values, _ in self.right_values(number) for value in values)
-        return [np.ravel(value) for value in right if is_array(value) and value.dtype.kind == "f"]
 
     def _arguments(self, number):
         """The arrays that a case gives, without their zeros: an answer may put zeros in front of them."""

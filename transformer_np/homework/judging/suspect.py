@@ -16,9 +16,10 @@ from .hypothesis import Hypothesis
 from .replaced import MOST, Replaced
 from .sides import inputs_of, is_empty, is_new, value_for
 from .syntax import name_of
-from .traced import FEW, Known, flat, is_array, is_data, is_filled, is_number, key
+from .traced import Known, flat, is_array, is_data, is_filled, is_number, key
 from .words import listed
 
+_FEW = 4  # numbers that nothing has by chance
 _SAME = np.finfo(float).eps ** 0.5  # what two numbers that are the same differ by, relatively
 
 
@@ -220,7 +221,7 @@ class _ByNumbers(_ByValue):
 
     def is_made(self, node, value):
         numbers = self.numbers[id(value)]
-        is_new = len(numbers) >= FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
+        is_new = len(numbers) >= _FEW and _are_in(numbers, self.made_numbers).mean() > NEARLY_ALL
         return is_new or (self.is_usual(value) and super().is_made(node, value))  # the same numbers at other places
 
 
@@ -285,7 +286,7 @@ def _new_array(sides, number):
 def _tells(node, value):
     """Whether nothing else has a value by chance."""
     if is_array(value) and value.size > 1:
-        return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size > 2 * FEW)
+        return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size > 2 * _FEW)
     return isinstance(value, float | np.floating) and not float(value).is_integer()
 
 

@@ -17,7 +17,6 @@ from .objects import MOST_DEPTH
 from .syntax import is_read
 
 _TAP = "_tapped"
-FEW = 4  # numbers that nothing has by chance
 
 
 class Traced:
@@ -205,15 +204,6 @@ def joined(values):
     """The values of an expression in a loop as one array, as a formula without the loop gives them, or None."""
     is_whole = len(values) > 1 and all(is_number(v) and np.shape(v) == np.shape(values[0]) for v in values)
     return np.stack(values) if is_whole else None
-
-
-def is_part(array, whole):
-    """Whether the numbers of an array, at least FEW, stand one behind the other in a flat array of floats."""
-    numbers = np.ravel(array)
-    if not FEW <= numbers.size <= whole.size or numbers.dtype.kind != "f":
-        return False
-    begins = np.flatnonzero(are_close(whole[: whole.size - numbers.size + 1], numbers[0], 1e-5, 1e-7))
-    return any(same([whole[i : i + numbers.size]], [numbers]) for i in begins[:FEW])
 
 
 def is_filled(values):
