@@ -60,11 +60,12 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
         check_at_least("seed", seed, 0)
     limit = TimeLimit(time_limit)
     with exercises_of(limit=limit) as path:
-        verdict = verdict_on(find(name), answer, seed, limit)
+        exercise = find(name)
+        verdict = verdict_on(exercise, answer, seed, limit)
         if file := outdated_file(answer):
             verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(_OUTDATED.format(file=file.name))}")
         with suppress(Exception):  # an object whose code cannot be read
-            for remark in of_library_in(find(name), Family(answer)):
+            for remark in of_library_in(exercise, Family(answer)):
                 verdict = replace(verdict, message=f"{verdict.message}\n{wrapped(remark)}")
         entries = note([verdict])
         if not quiet:

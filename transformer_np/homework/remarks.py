@@ -18,7 +18,7 @@ from .path import all_exercises
 from .standins import is_stood_for
 
 _THERE = {"numpy", *sys.stdlib_module_names}
-_NOT_THERE = "{}, which is not there where answers are graded: write it yourself"
+_NOT_THERE = "{} needs `{}` ({}), which is not there where answers are graded: write it yourself"
 
 
 def place(file, cell, line):
@@ -170,7 +170,7 @@ def of_library(read, imported=(), known=None, course=None):
             if refused:
                 at, used = refused[0]
                 where = place(at, None, None if at.endswith(".ipynb") else used.lineno)
-                yield _NOT_THERE.format(f"{name} needs `{ast.unparse(used)}` ({where})")
+                yield _NOT_THERE.format(name, ast.unparse(used), where)
 
 
 def of_library_in(exercise, family):
@@ -180,7 +180,7 @@ def of_library_in(exercise, family):
     found = {name: value for name, value in getattr(family, "space", {}).items() if name in read}
     imports = [ast.parse(text).body[0] for name, value in found.items() if (text := _import_of(name, value))]
     for used in _refused([*trees, *imports], exercise)[:1]:
-        yield _NOT_THERE.format(f"{exercise.name} needs `{ast.unparse(used)}` ({place('', None, used.lineno)})")
+        yield _NOT_THERE.format(exercise.name, ast.unparse(used), place("", None, used.lineno))
 
 
 def _import_of(name, value):
@@ -188,7 +188,7 @@ def _import_of(name, value):
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}" if is_of_package(value.__name__) else ""
     is_known = isinstance(value, FunctionType | type) and value.__name__.isidentifier()
-    if not (is_known and is_of_package(value.__module__ or "")):
+    if not (is_known and is_of_package(value.__module__)):
         return ""
     return f"from {value.__module__} import {value.__name__} as {name}"
 

@@ -331,10 +331,12 @@ def _calls(node, names):
         args = arrays if is_reduction and "axis" in values else node.args
         return ast.Call(node.func, args, kept + [ast.keyword(arg, value) for arg, value in values.items()])
 
+    def without(name):
+        return ast.Call(node.func, node.args, [keyword for keyword in node.keywords if keyword.arg != name])
+
     true = ast.Constant(True)
     if "order" in given:
-        kept = [keyword for keyword in node.keywords if keyword.arg != "order"]
-        yield "extra argument", ast.Call(node.func, node.args, kept)
+        yield "extra argument", without("order")
     if "dtype" in given:
         yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
     axes = [expression(axis) for axis in ("-1", "-2", "0", "1")]
@@ -348,7 +350,7 @@ def _calls(node, names):
         if is_reduction and "keepdims" not in given:
             yield "axis", with_keywords(axis=axis, keepdims=true)
     if is_reduction and ("axis" in given or node.args):
-        yield "axis", ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "axis"])
+        yield "axis", without("axis")
     if "keepdims" in given:
         yield "lost axis", with_keywords(keepdims=ast.Constant(getattr(given["keepdims"], "value", None) is not True))
     if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):

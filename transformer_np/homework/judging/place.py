@@ -133,12 +133,14 @@ def _place_in(trials, family, found, wanted):
 def _two_edits(search, cells, named):
     """Two Edits that together make all right as one Edit: the first undoes a named mistake where it alone is made, the
     second is made beside it; or None."""
-    trials = search.trials
     for h in named:
-        own = cells.covered((h,))
-        places = {(i, n) for i, label in own for n in cells.labels[label] if n in search.numbers}
-        wanted = {n: {i for i, number in places if number == n} - {NOTHING} for _, n in places}
-        first = search.like(undone_by(trials, [h]), wanted=wanted).one_edit() if wanted and own < cells.wrong else None
+        own, wanted = cells.covered((h,)), {}
+        for i, label in own:
+            for n in {*cells.labels[label]} & {*search.numbers}:
+                wanted.setdefault(n, set()).update({i} - {NOTHING})
+        if not wanted or own == cells.wrong:
+            continue
+        first = search.like(undone_by(search.trials, [h]), wanted).one_edit()
         if first is None or first.kind in (MOVE, ORDER):
             continue
         first.make()

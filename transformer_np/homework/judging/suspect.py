@@ -318,18 +318,19 @@ def first_not_finite(sides):
             continue
         own, when = sides.run(number)
         usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
+        kinds = {node: [*map(_not_finite, values)] for node, values in own.items()}
         made = []  # (time, node, value) of the first value of each expression that is not finite
         for node, values in own.items():
             inner = [n for n in ast.walk(node) if n is not node and n in own]
-            read = {kind for n in inner for value in own[n] for kind in _not_finite(value)}
-            pairs = zip(when[node], values, strict=True)
-            time, value = next((pair for pair in pairs if _not_finite(pair[1]) - read - usual), (0, 0))
-            is_written = np.isscalar(value) and all(_not_finite(own[n][0]) for n in inputs_of(node, own))  # as -np.inf
-            is_known = sides.is_right(value, number)  # such as a mask's −inf
-            is_variable = isinstance(node, ast.Name | ast.Attribute)
-            if time and not (is_written or is_known or is_variable or sides.calls_helper(node)):
-                made.append((time, node, value))
-        finite = (n for n, values in own.items() if is_number(values[0]) and not any(map(_not_finite, values)))
+            read = usual.union(*(kind for n in inner for kind in kinds[n]))
+            first = next((i for i, kind in enumerate(kinds[node]) if kind - read), None)
+            if first is None or isinstance(node, ast.Name | ast.Attribute) or sides.calls_helper(node):
+                continue
+            value = values[first]
+            is_written = np.isscalar(value) and all(kinds[n][0] for n in inputs_of(node, own))  # as -np.inf
+            if not (is_written or sides.is_right(value, number)):  # such as a mask's −inf
+                made.append((when[node][first], node, value))
+        finite = (n for n, values in own.items() if is_number(values[0]) and not any(kinds[n]))
         within = {part for n in finite for part in ast.walk(n)}  # 1 / (1 + inf) is right
         made = [one for one in made if one[1] not in within]
         if made:
