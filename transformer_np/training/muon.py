@@ -30,10 +30,11 @@ def orthogonalised(g, quintics=QUINTICS[:3]):
     g = as_float_array(g, "g")
     if g.ndim != 2:
         raise ValueError(f"g must be a matrix, got shape {g.shape}")
-    if g.shape[0] > g.shape[1]:
-        return orthogonalised(g.T, quintics).T  # X Xᵀ is then the smaller of the two products
-    norm = np.sqrt(np.vdot(g, g))
+    norm = np.linalg.norm(g)
     x = g / norm if norm else g
+    is_tall = x.shape[0] > x.shape[1]
+    if is_tall:
+        x = x.T  # X Xᵀ is then the smaller of the two products
     wide = x.shape[1] >= 2 * x.shape[0]  # X Xᵀ can be followed without X, which is then multiplied once, at the end
     gram = step = steps = None
     for a, b, c in quintics:
@@ -46,7 +47,9 @@ def orthogonalised(g, quintics=QUINTICS[:3]):
             steps = step if steps is None else step @ steps
         else:
             x = step @ x  # (M, N)
-    return x if steps is None else steps @ x
+    if steps is not None:
+        x = np.matmul(steps, x, out=np.empty_like(x))  # in the order of g
+    return x.T if is_tall else x
 
 
 def in_blocks(model):
@@ -125,8 +128,11 @@ class Muon(AdamW):
             super()._update_block(block)
             return
         w, g, m = (array[block].reshape(shape) for array in (self.data, self.grad, self.averages["m"]))
+        added = (1 - self.momentum) * g
         m *= self.momentum
-        m += (1 - self.momentum) * g
-        step = orthogonalised((1 - self.momentum) * g + self.momentum * m, self.quintics)
+        m += added
+        added += self.momentum * m
+        step = orthogonalised(added, self.quintics)
+        step *= self.lr * max(1.0, shape[1] / shape[0]) ** 0.5
         w *= 1 - self.lr * self.weight_decay
-        w -= self.lr * max(1.0, shape[1] / shape[0]) ** 0.5 * step
+        w -= step
