@@ -59,6 +59,33 @@ says: Two changes in line @ make it right:
 def noam_schedule(step, d_model, warmup):
     return 1 / d_model * min(step**-0.5, step * warmup**-0.5)  # shown
 
+--- a copy of a list, and no copy in each step of a loop
+repair: word = ids.copy()
+from transformer_np.data import bpe
+
+def apply_merges(ids, merges):
+    word = ids
+    for pair in sorted(merges, key=merges.get):
+        word[:] = bpe.apply_merges(word, {pair: merges[pair]})
+    return word
+
+--- a seed that is not handed on
+says: The seed is not used
+repair: rng = np.random.default_rng(rng)
+def dropout(x, p, rng):
+    if not isinstance(rng, np.random.Generator):
+        rng = np.random.default_rng()  # shown
+    keep = rng.random(x.shape) >= p
+    return np.where(keep, x / (1 - p), 0).astype(x.dtype), keep
+
+--- a mask of numbers
+repair: mask = np.zeros((T, T if S is None else S), bool)
+def causal_mask(T, S=None):
+    mask = np.zeros((T, T if S is None else S))  # shown
+    for t in range(T):
+        mask[t, t + mask.shape[1] - T + 1 :] = True
+    return mask
+
 --- a bound that is one too large, of a size
 says: Off by one: `tokens` is one too large here. One change in line @ makes it right
 def window_attention(q, k, v, window, causal=False):
@@ -521,6 +548,28 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     e = np.exp(s)
     w = e / e.sum(-1, keepdims=True)
     return w @ v, w
+
+--- a helper that calls itself
+says: A mistake is in line @, or shows there
+def _masked(scores, m):
+    if isinstance(m, tuple):
+        return _masked(_masked(scores, m[0]), m[1:]) if m else scores
+    return scores if m is None else np.where(m != 0, -np.inf, scores)  # shown
+
+def attention_scores(q, k, mask=None):
+    return _masked(np.einsum("...tk,...sk->...ts", q, k) / q.shape[-1] ** 0.5, mask)
+
+--- a helper that is called with what is right is no place of the call's
+says: All tokens as likely as the k-th are kept
+def _one(row, temperature, top_k, top_p):
+    from transformer_np.decoding import sampling_distribution as right
+    if top_k is not None:
+        row = np.where(row >= np.sort(row)[-min(top_k, len(row))], row, -np.inf)
+    return right(row, temperature, None, top_p)
+
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    rows = logits.reshape(-1, logits.shape[-1])
+    return np.stack([_one(r, temperature, top_k, top_p) for r in rows]).reshape(logits.shape)  # not shown
 
 --- a call of a helper that is right elsewhere
 says: dK lacks the scale

@@ -693,7 +693,15 @@ from transformer_np import functional as F
 
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     dx, dgamma, dbeta = F.layer_norm_backward(dy, x_hat, inv_std, gamma)
-    return np.cbrt(dx), dgamma * gamma, dbeta
+    return np.sin(np.cbrt(dx)), dgamma * gamma, dbeta
+
+--- the second of two mistakes has no name
+says: The variance is divided by D − 1
+says: There is a second mistake: the results are returned in the wrong order. Two changes make it right
+def layer_norm(x, gamma, beta, eps=1e-5):
+    inv_std = 1 / np.sqrt(x.var(axis=-1, keepdims=True, ddof=1) + eps)  # shown
+    x_hat = (x - x.mean(axis=-1, keepdims=True)) * inv_std
+    return x_hat * gamma + beta, inv_std, x_hat  # shown
 
 --- few numbers beside a wrong shape name no mistake
 not: probability

@@ -131,7 +131,7 @@ KINDS = {
     "axis": "The axis in {0} is wrong.",
     "lost axis": "This loses an axis that is needed afterwards: see keepdims.",
     "name": "The results are right with another of your variables or arguments in place of {0}.",
-    "dtype": "The dtype here is wrong: the numbers do not fit into it.",
+    "dtype": "The dtype here is wrong.",
     "function": "A different function belongs here.",
     "transpose": "A transpose is missing here, or there is one too many.",
     "sign": "The sign here is wrong.",

@@ -36,6 +36,7 @@ _FORMS = {  # kind: {form: what it may have to be}; a letter stands for any expr
         "x.swapaxes(a, b)": "x", "np.transpose(x, a)": "x", "x.transpose(a, b)": "x", "x.transpose(a, b, c)": "x",
         "x.transpose(a, b, c, d)": "x", "x.transpose(a)": "x",
     },
+    "dtype": {"np.zeros(a)": "np.zeros(a, bool)", "np.ones(a)": "np.ones(a, bool)", "a.astype(b)": "a.astype(bool)"},
     "function": {"np.isnan(a)": "~np.isfinite(a)", "np.isinf(a)": "~np.isfinite(a)"},
     "number": {  # the first maximum
         "np.zeros(a)": "np.full(a, -np.inf)", "np.zeros(a, b)": "np.full(a, -np.inf, b)",
@@ -294,7 +295,7 @@ def _assignments(node, target, names):
     is_known = isinstance(target, ast.Name) and target.id in names.at(node)
     if name_of(getattr(node.value, "func", None)) in _VIEWS or not isinstance(node.value, ast.Call):
         if is_place or not names.changed.isdisjoint({base_of(target), base_of(node.value)}):
-            yield "not a copy", ast.Assign([target], *_around("np.array(x)", node.value))
+            yield "not a copy", ast.Assign([target], *_around("x.copy()", node.value))
     if is_place and isinstance(target.value, ast.Name):
         copied = ast.parse(f"{target.value.id} = {target.value.id}.copy()").body[0]
         yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
@@ -373,6 +374,8 @@ def _calls(node, names):
         same = {name: ast.Name(name, ast.Load()) for name in left if name in names.parameters - used}
         for some in [*({name: value} for name, value in same.items()), *([same] if len(same) > 1 else [])]:
             yield "missing argument", with_keywords(**some)
+    elif not node.args and not given:  # such as default_rng()
+        yield from (("missing argument", ast.Call(node.func, [ast.Name(name, ast.Load())], [])) for name in left)
 
 
 def _names(node, parent, field, names):

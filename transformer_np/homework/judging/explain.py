@@ -30,13 +30,15 @@ def explain(trials, found, place=None):
     """
     with unwarned():
         cells = Cells(trials, found)
-        is_one = bool(place) and len(place.marks) == 1 and not place.is_two
+        is_one = bool(place) and len(place.marks) == 1 and not place.second
         cover = Cover(cells, is_alone=is_one)  # one edit tells more than pairs of mistakes would
         told = _Told(cells, cover)
         told.mistakes()
         described, rest = told.descriptions(), told.rest()
         if is_one and rest and not place.is_core:
             told.said = []  # the edit gives all numbers, and the mistakes that resemble it some
+        if place and place.second:
+            rest = rest and [(None, f"There is a second mistake: {place.second[:1].lower()}{place.second[1:]}")]
         told.said += [] if is_one else rest
         told.crashes()
         told.said += described

@@ -204,7 +204,7 @@ def _of_place(place, right):
     if place.kind == MOVE:
         return (f"Line {place.line} in another place makes {right}:", *place.marks.values())
     if len(lines) == 1:
-        change, makes = ("Two changes", "make") if place.is_two else ("One change", "makes")
+        change, makes = ("Two changes", "make") if place.second else ("One change", "makes")
         return (f"{change} in line {place.line} {makes} {right}:", *place.marks.values())
     if len(lines) == 2:
         (one, first), (other, second) = place.marks.items()

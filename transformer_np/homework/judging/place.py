@@ -25,13 +25,13 @@ class Place:
     """Where an answer can be made right.
 
     edit: what is known of the edit; repair: the line after it, "" if other lines change too
-    is_core: whether other than core cases stay wrong; is_two: whether two mistakes are mended
+    is_core: whether other than core cases stay wrong; second: the sentence on the second of two edits, or ""
     """
 
     edit: Hypothesis
     repair: str = ""
     is_core: bool = False
-    is_two: bool = False
+    second: str = ""
 
     @property
     def kind(self):
@@ -122,17 +122,19 @@ def _place_in(trials, family, found, wanted):
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     suspects = suspects_of(sides, listed) if sides else []
     search = Search(trials, family, found, wanted, undone_by(trials, named), sides, suspects)
-    one = search.one_edit()
-    edit = one or (sides and _two_edits(search, cells, named))
+    edit, second = search.one_edit(), None
+    if not edit and sides:
+        edit, second = _two_edits(search, cells, named)
     if edit and not _makes_up(edit, sides, listed):
-        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), is_two=not one))
+        told = about(second) if second else ""
+        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), second=told))
     shown = to_show(sides, suspects, named) if sides else []
     return Pointed(suspects=tuple(shown))
 
 
 def _two_edits(search, cells, named):
-    """Two Edits that together make all right as one Edit: the first undoes a named mistake where it alone is made, the
-    second is made beside it; or None."""
+    """Two Edits that together make all right as one Edit, and the second of them: the first undoes a named mistake where
+    it alone is made, the second is made beside it; or None, None."""
     for h in named:
         own, wanted = cells.covered((h,)), {}
         for i, label in own:
@@ -149,8 +151,8 @@ def _two_edits(search, cells, named):
         finally:
             first.undo()
         if second and second.kind not in (MOVE, ORDER):
-            return replace(first, also=(*first.also, replace(second, also=()), *second.also))
-    return None
+            return replace(first, also=(*first.also, replace(second, also=()), *second.also)), second
+    return None, None
 
 
 def _makes_up(edit, sides, named):

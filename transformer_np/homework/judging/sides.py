@@ -74,12 +74,13 @@ class Sides:
         return [n for n in loops if any(is_name(part, name) for part in ast.walk(n.target))]
 
     def is_shared(self, node):
-        """Whether a node is in a helper or a lambda of the student's that several places call."""
+        """Whether a node is in a helper or a lambda of the student's that several places call, itself not counted."""
         lambdas = (s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.value, ast.Lambda))
         short = next((s for s in lambdas if node in ast.walk(s)), None)
         name = ast.unparse(short.targets[0]) if short else getattr(self.scope.get(node), "name", "")
         is_helper = name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
-        return is_helper and sum(name_of(call.func) == name for call in self._calls) > 1
+        calls = (call for call in self._calls if name_of(call.func) == name)
+        return is_helper and sum(self.scope.get(call) is not self.scope.get(node) for call in calls) > 1
 
     def calls_helper(self, node):
         """Whether a node is a call of a function of the student's."""
@@ -102,8 +103,17 @@ class Sides:
         inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
         inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
         fine = self.fine_in(number, False)
+        no_data = {n for n, values in self.values(number).items() if values[0] is None}
+        inside += [n for n in calls if self._is_given_right(n, fine | no_data)]
         right = {name_of(call.func) for call in self._calls if call in fine}  # which give something right elsewhere
         return any(n not in fine and name_of(n.func) not in right for n in inside)
+
+    def _is_given_right(self, call, fine):
+        """Whether a helper of the student's gets all that it takes, and nothing wrong: the mistake is in there."""
+        helper = self.family.trees.get(name_of(call.func))
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        takes = [n for n in ast.walk(helper.args) if isinstance(n, ast.arg)] if hasattr(helper, "args") else ()
+        return 0 < len(takes) == len(given) and fine.issuperset(given)
 
     def written_into(self, variable):
         """The values of the assignments to a variable."""
