@@ -44,13 +44,20 @@ class Parser(argparse.ArgumentParser):
             return [value] if action.nargs else value
         return super()._get_values(action, arg_strings)
 
+    def _match_arguments_partial(self, actions, pattern):
+        """As in argparse from Python 3.12.7 on: an argument that may be missing can follow a flag, as in `check
+        homework.py --watch softmax`."""
+        counts = super()._match_arguments_partial(actions, pattern)
+        while counts and counts[-1] == 0 and pattern[sum(counts) :].startswith("O"):
+            counts.pop()
+        return counts
+
     def parse_known_args(self, args=None, namespace=None):
-        """As in argparse, but a flag that is left over is an error here, where the other flags are known."""
+        """As in argparse, but what is left over is an error here, where the flags are known."""
         found, rest = super().parse_known_args(args, namespace)
-        wrong = [text for text in rest if text.startswith("-")]
-        if wrong:
+        if rest:
             flags = [flag for action in self._actions for flag in action.option_strings]
-            self.error(f"unrecognized arguments: {' '.join(rest)}{meant(wrong[0].partition('=')[0], flags)}")
+            self.error(f"unrecognized arguments: {' '.join(rest)}{meant(rest[0].partition('=')[0], flags)}")
         return found, rest
 
     def error(self, message):

@@ -104,6 +104,16 @@ def test_version_and_bad_use(capsys):
         assert "invalid" in (said := fails(capsys, "train", *value.split())) or "must be" in said
     assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
     assert "--resume needs the folder of the run: --out DIR" == fails_at_once(capsys, "train", "gpt", "--resume")
+    code, _, err = call(capsys, "homework", "status", "homework.py", "relu")
+    assert code == 2 and "homework status: error: unrecognized arguments: relu" in err  # below its usage
+
+
+def test_an_argument_that_may_be_missing_can_follow_a_flag():
+    for words, *values in ("check a.py --watch relu", "a.py", "relu"), ("check --watch a.py", "a.py", None):
+        args = cli.build_parser().parse_args(["homework", *words.split()])
+        assert [args.watch, args.file, args.name] == [True, *values]
+    args = cli.build_parser().parse_args("homework run a.py --steps 3 train".split())
+    assert (args.file, args.steps, args.what) == ("a.py", 3, "train")
 
 
 def test_help_loads_nothing_heavy():
