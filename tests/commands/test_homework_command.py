@@ -503,6 +503,12 @@ def test_a_wrong_answer_in_a_cell_or_one_of_several_files_is_located(capsys, wri
     assert "  the stub is in homework.py, line " in call(capsys, "check", "stub", "relu")[1]
 
 
+def test_a_line_of_a_cell_is_that_of_python(capsys, written):
+    cell = "# a\u2028b\x85\x1c\n\f\ndef relu(x):\n    return x.maximum(0)\n"
+    written(json.dumps({"cells": [{"cell_type": "code", "source": cell}]}), "mine.ipynb")
+    assert "    return x.maximum(0)\n           ^^^^^^^^^\n" in call(capsys, "check", "mine.ipynb")[1]
+
+
 def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):
     file = written(RIGHT + "\nif __name__ == '__main__':\n    raise SystemExit\n", "random.py")
     assert list(load(file).answers) == ["softmax", "softmax_backward"]

@@ -132,7 +132,8 @@ def test_only_the_plain_case_tells_whether_it_is_started(monkeypatch):
     assert check("causal_mask", for_equal_lengths, seed=0, quiet=True).outcome == "crashed"
 
 
-RESET = """import numpy as np
+RESET = """import numpy as np  # a\u2028b\x85\x1c
+\f
 
 
 @np.vectorize

@@ -1,4 +1,3 @@
-import re
 import textwrap
 from itertools import count
 from pathlib import Path
@@ -147,11 +146,10 @@ def _reset(args):
         )
     with course_of(args, file):
         name = find(args.reset).name
-        text, old = with_stub(read_utf8(file), find(args.reset))
+        text, old, line = with_stub(read_utf8(file), find(args.reset))
     number = next(n for n in count(1) if not _aside(file, name, n).exists())
     write_text(_aside(file, name, number), old)
     write_text(file, text)
-    line = next(n for n, one in enumerate(text.splitlines(), 1) if re.match(rf"(def|class) {name}\b", one))
     print(f"{file}, line {line}: {name} is a stub again. The old answer is in {_aside(file, name, number)}")
 
 

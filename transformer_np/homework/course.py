@@ -212,7 +212,7 @@ class _Settings:
 
     def fail(self, key, message):
         """Raise CourseError with the last line of a key or of a name in a list: [points] comes after the list."""
-        word, lines = rf"(?<![\w-]){re.escape(key)}(?![\w-])", enumerate(self.text.splitlines(), 1)
+        word, lines = rf"(?<![\w-]){re.escape(key)}(?![\w-])", enumerate(self.text.split("\n"), 1)
         found = [number for number, line in lines if re.search(word, line.partition("#")[0])]
         raise CourseError(f"{self.path}{f', line {found[-1]}' if found else ''}: {message}")
 

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -65,7 +66,7 @@ def execute(name, path, pieces, names, skipped=(), caught=(Exception, SystemExit
             known = texts.get(cell, "")  # a later piece of a cell has empty lines in place of the earlier ones
             texts[cell] = text = known + piece["code"][known.count("\n") :]
             title = f"{path}, cell {cell}"
-            linecache.cache[title] = (len(text), None, text.splitlines(True), title)  # for the lines of a traceback
+            linecache.cache[title] = (len(text), None, StringIO(text, None).readlines(), title)  # for a traceback
         try:
             more, absent = _run(piece["code"], title, space, flags, names)
             flags, first = flags | more, first or absent

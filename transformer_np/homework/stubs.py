@@ -71,9 +71,9 @@ def _comment(exercise):
 
 
 def with_stub(text, exercise):
-    """(the text of a student's file with the stub of an exercise in place of its definitions, these as text).
-    ValueError if there is none at the top level of the file."""
-    lines, places = text.splitlines(), _definitions(text, exercise.name)
+    """(the text of a student's file with the stub of an exercise in place of its definitions, these as text, the line
+    of the stub). ValueError if there is none at the top level of the file."""
+    lines, places = text.removesuffix("\n").split("\n"), _definitions(text, exercise.name)  # the lines of Python
     if not places:
         raise ValueError(f"the file has no {exercise.name} at its top level")
     old = ["\n".join(lines[begin:end]) for begin, end in places]
@@ -81,7 +81,7 @@ def with_stub(text, exercise):
         del lines[begin:end]
     begin, end = places[0]
     lines[begin:end] = stub(exercise).rstrip().splitlines()
-    return "\n".join(lines) + "\n", "\n\n\n".join(old) + "\n"
+    return "\n".join(lines) + "\n", "\n\n\n".join(old) + "\n", begin + 1
 
 
 def _definitions(text, name):
