@@ -381,8 +381,8 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     assert (here / "losses.png").stat().st_size > 1000
 
     written(f"{RIGHT}\n\ndef softmax_backward(dy, y, axis=-1):\n    return dy\n")  # which does not count
-    out = call(capsys, "run", "homework.py", "train", "--steps", 3)[1]
-    assert "The losses are equal up to rounding." in out and "not right" not in out
+    out = call(capsys, "run", "homework.py", "train", "--steps", 1)[1]
+    assert " for 1 step, twice" in out and "The losses are equal up to rounding." in out and "not right" not in out
 
 
 @pytest.mark.long
@@ -532,6 +532,15 @@ def test_solution_and_status_work_from_where_start_leaves(capsys, here, written)
     assert "0 of 1 exercise right" in call(capsys, "status")[1]
     assert call(capsys, "start", "other", "--only", "softmax")[0] == 0
     assert "name the file: other/homework.py, work/homework.py" in shared.fails(capsys, "homework", "status")
+
+
+def test_a_printed_command_works_as_it_is_printed(capsys, here, written):
+    call(capsys, "new", "scaled", "--in", "own")
+    written((here / "own" / "scaled.py").read_text(encoding="utf-8").partition("\n# 2.")[0], "mine.py")
+    out = call(capsys, "check", "mine.py", "scaled", "--exercises", "own")[1]
+    assert call(capsys, *re.search("homework (solution .*)", out)[1].split())[0] == 0
+    written(WRONG, "work/homework.py")
+    assert call(capsys, *re.search("homework (check .*)", call(capsys, "check", "softmax")[2])[1].split())[0] == 0
 
 
 def test_the_names_of_the_exercises(capsys):

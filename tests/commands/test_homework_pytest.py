@@ -79,6 +79,13 @@ def test_one_test_per_exercise(homework):
     assert "Next: transformer-np homework hint relu" in " ".join(out.split())
 
 
+def test_its_commands_name_the_file_from_where_pytest_runs(homework):
+    file, above = homework.parent.name + f"/{homework.name}/homework.py", homework.parents[1]
+    out = " ".join(run(above, file, "-rs")[1].split())
+    assert f"homework check {file} softmax_backward --seed" in out and f"hint relu --file {file}" in out
+    assert f"(transformer-np homework hint relu --file {file})" in run(above, file, "-k", "not softmax")[1]
+
+
 @pytest.mark.long
 def test_a_file_that_cannot_be_imported(homework):
     (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")

@@ -11,9 +11,9 @@ from .homework_check import (
     add_choice,
     again,
     checks_of,
+    command_on,
     course_of,
     found_file,
-    hint_command,
     message,
     names_of,
     run_check,
@@ -129,7 +129,7 @@ def run_start(args):
     print(f"{path}: {number}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
-    print(f"  {hint_command(names[0], path)}")
+    print(f"  {command_on('hint', names[0], path)}")
 
 
 def _reset(args):

@@ -50,13 +50,13 @@ def again(args):
     return "".join(f" {name} {quoted(value)}" for name, value in given.items() if value is not None)
 
 
-def hint_command(name, file, args=None):
-    """The command that shows a hint. It names the file, in which the last level looks and beside which a teacher's
-    exercise is found, unless `found_file` finds it."""
+def command_on(action, name, file, args=None):
+    """The command `hint` or `solution` on an exercise. It names the file, in which the answer is and beside which a
+    teacher's exercise is found, unless `found_file` finds it."""
     found = found_file(None, required=False)
     is_found = found and Path(file) in (Path(found), Path(found).parent)
     options = (again(args) if args else "") + ("" if is_found else f" --file {quoted(file)}")
-    return f"transformer-np homework hint {name}{options}"
+    return f"transformer-np homework {action} {name}{options}"
 
 
 def checks_of(args, path):
@@ -70,7 +70,8 @@ def checks_of(args, path):
     from ..support.shadows import shadows
 
     if path in all_exercises() and not Path(path).exists():
-        raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
+        file = quoted(found_file(None, required=False) or FILE)
+        raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {file} {path}")
     for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
         say(shadow)
     limit = TimeLimit(args.time_limit, ends_process=True)
@@ -163,8 +164,7 @@ def _check(args, course, name):
         if not standing.passed:
             _show_ways_on(args, standing, checks)
         elif checks.submission.path.is_file():
-            file = "" if str(args.file) == FILE else f" --file {quoted(args.file)}"
-            print(f"  compare it with the library's code: transformer-np homework solution {name}{file}")
+            print(f"  compare it with the library's code: {command_on('solution', name, args.file, args)}")
         return 0 if standing.passed else 1
     return _check_all(args, course, checks)
 
@@ -199,7 +199,7 @@ def _check_all(args, course, checks):
         if name in checks.submission.imported:
             print(message(following))
         where = "".join(f", {checks.submission.place(one)}" for one in following.definitions[:1])
-        print(f"Next: {name}{where}    ({hint_command(name, args.file, args)})")
+        print(f"Next: {name}{where}    ({command_on('hint', name, args.file, args)})")
     return 0 if right == len(standings) else 1
 
 
@@ -265,7 +265,7 @@ def _show_ways_on(args, standing, checks):
     if standing.failed:
         options = f"--seed {checks.seed}{again(args)}"
         print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} {options}")
-    print(f"  get a hint: {hint_command(name, file, args)}")
+    print(f"  get a hint: {command_on('hint', name, file, args)}")
 
 
 # --- status ----------------------------------------------------------------------------------------------------------

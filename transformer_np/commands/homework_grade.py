@@ -2,6 +2,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from textwrap import indent
 
+from ..support.counts import counted
 from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, say, seed
 from .homework_check import OF_OWN
 
@@ -132,7 +133,7 @@ def _tell(grading, grades):
     if grading.earlier:
         print(f"The earlier table: {grading.earlier}")
     if grading.reused:
-        print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged: nothing in them ran again")
+        print(f"{grading.reused} of {counted(len(grading.attempts), 'submission')} unchanged and not run again")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     if grading.moodle:
         print(f'Feedback for Moodle, to upload as "multiple feedback files in a zip": {grading.moodle}')

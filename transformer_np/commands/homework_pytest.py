@@ -104,8 +104,9 @@ class HomeworkItem(pytest.Item):
     def runtest(self):
         from ..homework.path import exercises_in
         from ..homework.record import note
+        from .homework_check import command_on, quoted
 
-        checks = self.parent.checks
+        checks, file = self.parent.checks, os.path.relpath(self.path)
         with exercises_in(self.parent.folder), _students_code(self.path.parent):
             standing = checks.of(self.name)
             note([standing.verdict], self.path.parent, where=FILE)
@@ -113,11 +114,11 @@ class HomeworkItem(pytest.Item):
         self.user_properties.append((_KEY, state))
         if standing.not_started:  # the reason is "not started." or "not started: it is imported from …"
             reason = standing.verdict.message.partition(": ")[2].replace("\n", " ")
-            pytest.skip(f"{reason} Next: transformer-np homework hint {self.name}")
+            pytest.skip(f"{reason} Next: {command_on('hint', self.name, file)}")
         if standing.waits_for:
             pytest.skip(f"right as soon as your {standing.until}")
         if not standing.passed:
-            again = f"transformer-np homework check {FILE} {self.name} --seed {checks.seed}"
+            again = f"transformer-np homework check {quoted(file)} {self.name} --seed {checks.seed}"
             raise WrongAnswer(f"{standing.verdict.message}\n\nThe same inputs again: {again}")
 
     def repr_failure(self, excinfo):
@@ -142,6 +143,8 @@ def pytest_terminal_summary(terminalreporter):
         said += f", {states.count('wrong')} wrong"
     following = [report.nodeid for report, state in reports if state == "open"]
     if following and "wrong" not in states:
-        name = following[0].rpartition("::")[2]
-        said += f". Next: {name} (transformer-np homework hint {name})"
+        from .homework_check import command_on
+
+        file, _, name = following[0].rpartition("::")
+        said += f". Next: {name} ({command_on('hint', name, os.path.relpath(terminalreporter.config.rootpath / file))})"
     terminalreporter.write_line(f"{Path(reports[0][0].nodeid.partition('::')[0])}: {said}")

@@ -1,5 +1,6 @@
 import textwrap
 
+from ..support.counts import counted
 from . import check_picture, say
 from .homework_check import WIDTH, checks_of, course_of, message, state
 
@@ -30,7 +31,7 @@ def run_training(args):
     for standing in standings:
         if standing.failed:
             print(f"{standing.exercise.name} is not right ({state(standing)[1]}), but it is used.")
-    print(f"Trains a translator with one block per stack for {args.steps} steps, twice from the same seed:")
+    print(f"Trains a translator with one block per stack for {counted(args.steps, 'step')}, twice from the same seed:")
     print("with the library's functions, then with yours. Losses are in nats per token.")
     in_both = ["dropout"] if any(one.passed and one.exercise.name == "dropout" for one in standings) else []
     if in_both:
