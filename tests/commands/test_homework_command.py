@@ -66,7 +66,7 @@ def written(here):
 
 
 def test_start_check_fill_check(capsys, here):
-    out = shared.done(capsys, "homework", "start", "work", "--only", "softmax_backward", "Softmax")
+    out = shared.done(capsys, "homework", "start", "work", "--only", "softmax_backward, Softmax")
     file = here / "work" / "homework.py"
     assert out.startswith("work/homework.py: 2 exercises, the first is softmax.")
     for line in re.findall(r"^ +transformer-np homework (.+?)(?: {2,}.*)?$", out, re.MULTILINE):
@@ -537,8 +537,8 @@ def test_solution_and_status_work_from_where_start_leaves(capsys, here, written)
 def test_a_printed_command_works_as_it_is_printed(capsys, here, written):
     call(capsys, "new", "scaled", "--in", "own")
     written((here / "own" / "scaled.py").read_text(encoding="utf-8").partition("\n# 2.")[0], "mine.py")
-    out = call(capsys, "check", "mine.py", "scaled", "--exercises", "own")[1]
-    assert call(capsys, *re.search("homework (solution .*)", out)[1].split())[0] == 0
+    out = call(capsys, "check", "mine.py", "scaled", "--exercises", "own", "--time-limit", 30)[1]
+    assert " --time-limit 30" in out and call(capsys, *re.search("homework (solution .*)", out)[1].split())[0] == 0
     written(WRONG, "work/homework.py")
     assert call(capsys, *re.search("homework (check .*)", call(capsys, "check", "softmax")[2])[1].split())[0] == 0
 

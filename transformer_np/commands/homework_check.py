@@ -46,7 +46,8 @@ def found_file(path, required=True):
 
 def again(args):
     """The options of a command that another command on the same exercise needs, too, each behind a space."""
-    given = {"--course": args.course, "--exercises": args.exercises}
+    seconds = None if args.time_limit == args.parser.get_default("time_limit") else f"{args.time_limit:g}"
+    given = {"--course": args.course, "--exercises": args.exercises, "--time-limit": seconds}
     return "".join(f" {name} {quoted(value)}" for name, value in given.items() if value is not None)
 
 
@@ -377,7 +378,7 @@ def names_of(only, course):
 
     if not only:
         return list(course.points)
-    words = [word for text in only for word in text.split(",") if word]
+    words = [word for text in only for part in text.split(",") if (word := part.strip())]
     wanted = {exercise.name for word in words for exercise in chosen(word)}
     if not wanted:
         raise ValueError("--only names no exercise; for example --only 02,softmax")

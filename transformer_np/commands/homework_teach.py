@@ -100,7 +100,7 @@ def run_verify(args):
     wrong = 0
     try:
         with exercises_in(args.folder, TimeLimit(args.time_limit, ends_process=True)):
-            exercises = [find(name) for name in args.only] if args.only else list(own_exercises().values())
+            exercises = [find(name) for name in (names_of(args.only, None) if args.only else own_exercises())]
             for exercise in exercises:
                 found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
