@@ -12,7 +12,7 @@ from .exercise import public_home
 from .path import chapter_line, chapters, own_exercises
 
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
-WIDTH = 119  # of a heading, and at most of a comment
+WIDTH = 119  # of a heading
 BODY = "raise NotImplementedError"
 
 
@@ -66,8 +66,8 @@ def pieces_of_file(exercises):
 
 
 def _comment(exercise):
-    about = f"{effort(exercise)}; hint: transformer-np homework hint {exercise.name}"
-    return textwrap.fill(about, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    about = " ".join(effort(exercise).split())
+    return f"# {about}; hint: transformer-np homework hint {exercise.name}"  # one line, by which the page knows it
 
 
 def with_stub(text, exercise):
