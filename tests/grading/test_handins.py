@@ -371,6 +371,7 @@ def test_a_file_that_is_only_here_is_remarked(tmp_path, monkeypatch):
     (tmp_path / "scale.json").write_text("[1]")
     monkeypatch.chdir(tmp_path)
     text = f"import json\n{SOFTMAX}\nSCALE = json.load(open('scale.json')), 'other.json', 'homework.py'\n"
+    text += "np.save('a.npy', 1)\nwith open('b.txt', 'w') as file:\n    file.write('b')\n"  # it makes these itself
     (remark,) = checked(tmp_path, {"homework": text}).remarks(["softmax"])
     assert remark.startswith("homework.py names the file scale.json, which is not there where answers are graded")
 

@@ -117,19 +117,30 @@ def not_there(read, path):
                 with suppress(ImportError, ValueError):
                     if find_spec(package):
                         yield f"{file} imports {package}, which is not there where answers are graded"
-        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in _outside(tree, _writes) if isinstance(node, ast.Constant)]
         for text in dict.fromkeys(text for text in texts if isinstance(text, str) and PurePath(text).suffix):
             if (os.path.isfile(folder / text) or os.path.isfile(text)) and not may_answer(text):
                 what = f"{file} names the file {text}, which is not there where answers are graded"
                 yield f"{what}: write what it holds as code"
 
 
+def _outside(tree, is_left_out):
+    """The nodes of a tree without those that are left out and all inside of them."""
+    inside = {id(one) for node in ast.walk(tree) if is_left_out(node) for one in ast.walk(node)}
+    return [node for node in ast.walk(tree) if id(node) not in inside]
+
+
+def _writes(node):
+    """Whether a node calls what makes a file: `plt.savefig(…)`, `Path(…).write_text(…)`, `open(…, "w")`."""
+    name = name_of(node.func) if isinstance(node, ast.Call) else ""
+    texts = (str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return name.startswith(("save", "write")) or (name == "open" and any(x.rstrip("bt+") in {*"wax"} for x in texts))
+
+
 def _imported(tree):
     """{package that some code imports: whether from its own folder, as in `from .helpers import …`}, but for those that
     it can do without."""
-    nodes = list(ast.walk(tree))
-    tried = {id(inside) for node in nodes if isinstance(node, ast.Try) for inside in ast.walk(node)}
-    nodes = [node for node in nodes if id(node) not in tried]
+    nodes = _outside(tree, lambda node: isinstance(node, ast.Try))
     near = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
     own = [node.module or alias.name for node in near for alias in node.names]
     names = [name for node in nodes for name in modules_of(node)]
