@@ -14,6 +14,7 @@ PLAIN = {"activation": "relu", "bias": False, "tie_embeddings": False}
 CONFIGS = {
     "gpt": GPTConfig(23, 40, 12, 3, 2),
     "relu, without biases, untied": GPTConfig(23, 40, 12, 3, 2, 20, **PLAIN),
+    "large matrices": GPTConfig(23, 40, 256, 4, 1),
     "shared keys": GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2),
     "llama": LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True),
     "bert": BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False),
@@ -30,7 +31,7 @@ def total(model, what, length, batch):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize(("length", "batch"), [(7, 2), (31, 1)])
+@pytest.mark.parametrize(("length", "batch"), [(7, 2), (31, 1), (1, 3)])
 def test_operations_and_memory_are_those_measured(name, length, batch):
     model = made(CONFIGS[name])
     measured = measure(model, length, batch)
@@ -62,6 +63,11 @@ def test_only_the_scores_grow_with_the_square():
             factor * one.activations,
             2 * one.cache,
         )
+
+
+def test_a_table_that_layers_share_is_one_layer():
+    """T5's embedding, and a bias of the encoder and one of the decoder, that all their blocks add."""
+    assert parts(made(CONFIGS["t5"]), 4)[0].layers == 3
 
 
 def test_another_model_is_refused():

@@ -88,7 +88,7 @@ def parts(model, length, batch=1):
         elif isinstance(module, layers.LayerNorm | layers.RMSNorm):
             add(NORMS, module, activations=T * (module.gamma.shape[0] + 1))
         elif isinstance(module, TABLES):
-            add(EMBEDDINGS, module)
+            add(EMBEDDINGS, module, layers=int(id(module.table) not in counted))  # T5's blocks share their biases
         elif isinstance(module, MaskedTokenHead):
             add(OUTPUT, module, layers=0)  # a bias; its layers come by themselves
         elif isinstance(module, layers.Linear | layers.TiedLinear):
@@ -132,7 +132,7 @@ def measure(model, length, batch=1):
         phase[0] = "backward"
         model.backward(np.ones_like(np.asarray(logits)))
     flops = {name: sum(p.flops for p in products if p.kind == name) for name in ("forward", "backward")}
-    between = sum(p.flops for p in products if len(p.shape) > 2 and p.kind == "forward")
+    between = sum(p.flops for p in products if len(p.b.shape) > 2 and p.kind == "forward")
     with model.evaluating():
         cached = sum(array.size for array in generating())
     return Measured(flops["forward"], flops["backward"], between, kept, cached)

@@ -54,10 +54,7 @@ def product(rows, w):
     """
     if not 1 < len(rows) <= FEW_ROWS or w.size < LARGE_MATRIX:
         return rows @ w
-    y = np.empty((len(rows), w.shape[1]), np.result_type(rows, w))
-    for row, out in zip(rows, y, strict=True):
-        np.matmul(row, w, out=out)
-    return y
+    return (rows[:, None] @ w)[:, 0]
 
 
 # --- sums and largest entries ---------------------------------------------------------------------------------------
