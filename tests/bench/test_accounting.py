@@ -8,6 +8,7 @@ from shared import made
 
 from transformer_np import cli, models
 from transformer_np.bench.accounting import SCORES, measure, parts, table
+from transformer_np.layers import tiles
 from transformer_np.models import BertConfig, GPTConfig, LlamaConfig, T5Config, TransformerConfig, Word2VecConfig
 
 PLAIN = {"activation": "relu", "bias": False, "tie_embeddings": False}
@@ -63,6 +64,17 @@ def test_only_the_scores_grow_with_the_square():
             factor * one.activations,
             2 * one.cache,
         )
+
+
+def test_products_of_tiles_are_measured(monkeypatch):
+    """The backward pass computes the scores again; it and the weights' gradient have one more feature."""
+    model, K = made(CONFIGS["gpt"]), 4
+    plain = measure(model, 7)
+    monkeypatch.setattr(tiles, "TILED_BYTES", 0)
+    monkeypatch.setattr(tiles, "TILED_LENGTH", 1)
+    tiled = measure(model, 7)
+    assert tiled.forward == plain.forward
+    assert tiled.backward - plain.backward == plain.between * (K + 2) // (2 * K)
 
 
 def test_a_table_that_layers_share_is_one_layer():

@@ -115,7 +115,7 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
 
     def attend_backward(indices):
         tiles = np.empty((2, HEADS, min(tile, T), min(tile, k.shape[-2])), q.dtype)
-        wider = (np.empty((HEADS, T, x.shape[-1] + 1), q.dtype) for x in (q, v))
+        wider = (np.empty_like(q, order="C", shape=(HEADS, T, x.shape[-1] + 1)) for x in (q, v))
         buffers = (tiles, *wider)
         for i in indices:
             head_masks, into = [mask[i] for mask in masks], [gradient[i] for gradient in gradients]
