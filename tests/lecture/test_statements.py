@@ -100,6 +100,19 @@ def test_a_file_that_cannot_be_used(tmp_path, old, new, message):
         read_statements(path)
 
 
+def test_a_file_is_read_as_other_files_are(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE, encoding="utf-8-sig")
+    assert read_statements(path)[0].document == "my slides"
+    assert main(["lecture", "--no-train", "--statements", str(tmp_path / "other.toml")]) == 2
+    assert f"there is no file {tmp_path / 'other.toml'}" in capsys.readouterr().err
+
+
+def test_no_pictures_without_training(tmp_path, capsys):
+    assert main(["lecture", "--no-train", "--figures", str(tmp_path)]) == 2
+    assert "leave out --out and --figures" in capsys.readouterr().err
+
+
 def test_a_check_that_does_not_exist(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(MINE.replace("my_checks:uniform", "no_such_check"), encoding="utf-8")

@@ -12,7 +12,7 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
     add("--statements", metavar="FILE", help="also check the statements of a document of yours, a TOML file")
-    add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
+    add("--out", metavar="DIR", help="folder for the translator (default: runs/lecture)")
     add("--figures", metavar="DIR", help="folder for the pictures (default: the folder figures in --out)")
     add_quiet(parser)
 
@@ -20,6 +20,8 @@ def add_parser(subparsers):
 def run(args):
     from .. import lecture
 
+    if args.no_train and (args.out or args.figures):
+        raise ValueError("--no-train writes no files: leave out --out and --figures")
     started = time.perf_counter()
     examples, answers = lecture.worked_examples(), lecture.exercises()
     print(_heading("The worked examples"), lecture.format_examples(examples), sep="\n")
@@ -35,7 +37,7 @@ def run(args):
     lines.append(f"{len(said)} statements: {f'{len(wrong)} NOT as stated' if wrong else 'all as stated'}")
     passed &= not wrong
     if not args.no_train:
-        out = Path(args.out)
+        out = Path(args.out or "runs/lecture")
         trained, more = _train_and_draw(out, Path(args.figures or out / "figures"), not args.quiet)
         passed &= trained
         lines += more

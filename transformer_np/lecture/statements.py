@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..support.checks import refusing
+from ..support.files import read_bytes
 from .comparison import ERRATUM, HOLDS, SLIP
 from .examples import worked_examples
 
@@ -62,7 +63,7 @@ def _function(check):
 def read_statements(path=FILE):
     """The statements of a TOML file, in order. Raises ValueError for a file that is not one, with the entry."""
     with refusing(f"{path} is not TOML", (tomllib.TOMLDecodeError, UnicodeDecodeError)):
-        entries = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("statement", [])
+        entries = tomllib.loads(read_bytes(path, "a TOML file").decode("utf-8-sig")).get("statement", [])
     if not isinstance(entries, list) or not entries:
         raise ValueError(f"{path} has no [[statement]]")
     found = []
