@@ -48,7 +48,7 @@ def test_silent_when_all_is_well(seed):
 @pytest.mark.parametrize("curve", [FALLING, SLOWLY])
 def test_a_loss_that_still_falls(curve):
     more = 4000 if curve is FALLING else 2000
-    only(curve, rf"^the loss still falls, by \d+% over the last fifth of the steps .*--steps {more}$")
+    only(curve, rf"^the loss still falls, by \d+% over the last fifth of the steps: .*--steps {more}$")
     only(replace(curve, validation=curve.validation[-1:]), "the loss still falls")
     assert advice(replace(curve, right=0.99)) == []
     tiny = [(step, loss / 150) for step, loss in curve.validation]  # of 0.01 nats nothing is left to gain
@@ -145,9 +145,11 @@ def test_a_loss_of_all_data_is_not_compared_with_losses_of_a_sample(best):
     batches = SimpleNamespace(batch=lambda step: SimpleNamespace(targets=np.array([1, 2])))
     objective = SimpleNamespace(targets=lambda batch: batch.targets, ignore_index=None)
     setup = SimpleNamespace(objective=objective, batches=batches, validation=[batches.batch(0)])
-    of = SimpleNamespace(trainer=trainer, setup=setup, measured={}, kept="", tokenizers={}, options=SimpleNamespace())
+    parts = {"trainer": trainer, "setup": setup, "measured": {}, "kept": "", "tokenizers": {}}
+    of = SimpleNamespace(**parts, options=SimpleNamespace(), validation_loss=0.7)
     assert measure(of).validation == history.validation
     assert measure(of, sampled=True).validation == [(1, 0.5), (2, 0.4), *([(3, 0.3)] if best else [])]
+    assert measure(of, sampled=True).loss == 0.7  # the one that is printed, and its baseline is of all data
 
 
 def test_a_test_file_with_longer_texts(tmp_path):

@@ -35,6 +35,7 @@ class Measured:
     longer: how many validation sources are longer than any in training, and the longest one there, in tokens
     rate: the highest learning rate, or None
     options: those that could be changed, {name: value}
+    whole: the validation loss of the model on all data, or None if `validation` has it
     """
 
     losses: list
@@ -47,11 +48,12 @@ class Measured:
     longer: tuple = (0, 0)
     rate: float | None = None
     options: dict = field(default_factory=dict)
+    whole: float | None = None
 
     @property
     def loss(self):
         """The validation loss of the weights that the model has."""
-        return dict(self.validation).get(self.kept, self.validation[-1][1])
+        return dict(self.validation).get(self.kept, self.validation[-1][1]) if self.whole is None else self.whole
 
     @cached_property
     def risen(self):
@@ -131,7 +133,7 @@ def _still_falling(measured):
     if fall < share:
         return None
     more = int(steps[-1]) * (2 if fall < FAST else 4)
-    falls = f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f})"
+    falls = f"the loss still falls, by {fall:.0%} over the last fifth of the steps"
     return f"{falls}: train again with --steps {more}"
 
 
@@ -182,7 +184,7 @@ def measure(run, sampled=False):
     return Measured(
         trainer.history.losses, validation, trainer.best.step if run.kept else trainer.step, min(right, default=None),
         examples, _baseline(setup, min(BATCHES, trainer.step)), _share_unknown(run), _longer_sources(run),
-        max(trainer.history.learning_rates, default=None), vars(run.options),
+        max(trainer.history.learning_rates, default=None), vars(run.options), run.validation_loss,
     )  # fmt: skip
 
 
