@@ -99,6 +99,9 @@ def test_sentence_pairs(here, capsys):
     found = evaluated(capsys, "pairs.tsv")
     assert found["perplexity"] == pytest.approx(math.exp(found["loss (nats per token)"]))
     assert found["BLEU"] == pytest.approx(bleu(outputs * 2, [target for _, target in pairs * 2]))
+    assert "unknown tokens" not in found
+    (here / "other.tsv").write_text("a bird runs\tum bird canta ali\n")
+    assert evaluated(capsys, "other.tsv")["unknown tokens"] == 3
 
 
 def test_the_loss_of_pairs_reads_spaces_as_the_translations_do(here, capsys):

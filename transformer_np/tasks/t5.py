@@ -20,7 +20,7 @@ from ..training import Adam, TeacherForcing
 from . import options as flag
 from .options import TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, in_batches, mean_loss, share_equal, share_right, with_perplexity
+from .trained import Trained, in_batches, mean_loss, share_equal, share_right, unknown_tokens, with_perplexity
 
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 FOUND = "hidden tokens found, those before them given"  # the measure of spans
@@ -224,7 +224,8 @@ class TextToText(Trained):
         c = self.model.config
         batches = data.Seq2SeqBatches(rows, 64, 0, c.pad_id, c.bos_id, c.eos_id).in_order()
         found = with_perplexity(mean_loss(TeacherForcing(self.model), batches))
-        return found | {"exact match": self.exact_match(pairs), "examples": len(pairs)}
+        found |= {"exact match": self.exact_match(pairs), "examples": len(pairs)}
+        return found | unknown_tokens(rows, self.tokenizer.unknown_ids)
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import PAD, Seen, pad_batch
+from ..data import PAD, UNK, Seen, pad_batch
 from ..pretrained.folder import inputs
 from ..support.checks import refusing
 from . import runs
@@ -107,6 +107,12 @@ def share_right(model, batches, hits):
 def with_perplexity(loss):
     """{name: number} of a mean loss."""
     return {"loss (nats per token)": loss, "perplexity": exp(min(loss, 700.0))}
+
+
+def unknown_tokens(pairs, unknown=(UNK,)):
+    """{name: number} of the unknown ids in pairs of ids, which count in the loss like other tokens; empty without."""
+    found = int(np.isin(np.concatenate([side for pair in pairs for side in pair]), unknown).sum())
+    return {"unknown tokens": found} if found else {}
 
 
 def in_batches(sources, written, batch_size, pad_id=PAD):

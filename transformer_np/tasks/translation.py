@@ -18,7 +18,7 @@ from . import options as flag
 from .bleu import bleu
 from .options import MUON_LR, TaskOptions, falling_cosine, optimizer_of, option, sizes
 from .task import Setup, Task, vocabulary
-from .trained import Trained, in_batches, mean_loss, share_equal, with_perplexity
+from .trained import Trained, in_batches, mean_loss, share_equal, unknown_tokens, with_perplexity
 
 BUILT_IN, OWN_PAIRS = 800, {"muon": 1000, "adamw": 2000}  # steps: the built-in sentences follow few rules
 LR = 3.6e-3  # at a width of 64, for own pairs: with the paper's rate, twice as high, they are learned more slowly
@@ -167,12 +167,13 @@ class Translator(Trained):
         pairs = [pair for pair in read if len(_encode([pair], tokenizers, most))]
         if not pairs:
             raise ValueError(f"no sentence pair in {path} is short enough for the model: {most} tokens")
-        batches = data.Seq2SeqBatches(_encode(pairs, tokenizers, most), 128).in_order()
+        encoded = _encode(pairs, tokenizers, most)
+        batches = data.Seq2SeqBatches(encoded, 128).in_order()
         loss = mean_loss(TeacherForcing(self.model), batches)
         outputs = self._translations([source for source, _ in pairs])
         targets = [_spaced(target) for _, target in pairs]
         found, score = with_perplexity(loss) | {"exact match": share_equal(outputs, targets)}, bleu(outputs, targets)
-        found |= ({} if score is None else {"BLEU": score}) | {"sentence pairs": len(pairs)}
+        found |= ({} if score is None else {"BLEU": score}) | {"sentence pairs": len(pairs)} | unknown_tokens(encoded)
         return found | ({"longer ones left out": len(read) - len(pairs)} if len(pairs) < len(read) else {})
 
 
