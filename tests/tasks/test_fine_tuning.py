@@ -286,6 +286,15 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
     else:
         assert done(capsys, "generate", "--pretrained", "folder", text, "--max-new-tokens", 3).startswith(text)
         assert_same(load_any("folder"), run.model)
+    for arguments in (
+        ["explain"],
+        ["merge", "--out", "new"],
+        [*"plot architecture -o a.png".split()],
+        ["classify" if kind == "bert" else "generate", "a"],
+    ):
+        message = fails(capsys, *arguments, "--model", "folder")
+        assert message.endswith("it has no run.json; it has a pretrained model, which --pretrained reads")
+    assert fails(capsys, "plot", "loss", "merged", "-o", "a.png").endswith("'step' is missing, as in a merged run")
     message = fails(capsys, "merge", "--model", "merged", "--out", "merged")
     assert message == "merged already has a model: choose another folder"
     message = fails(capsys, "merge", "--model", "merged", "--out", f"merged/{CHECKPOINT}")
@@ -308,7 +317,7 @@ def test_what_cannot_be_merged(here, capsys):
     for command in (["explain"], ["plot", "architecture", "-o", "a.png"]):
         assert "words has word vectors, which have no layers" in fails(capsys, *command, "--model", "words")
     runs.merge("own", "copy")
-    with pytest.raises(ValueError, match="not a checkpoint to resume from"):
+    with pytest.raises(ValueError, match="cannot be resumed"):
         ClassifyTask().train({"steps": 2}, "copy", resume=True, progress=False)
 
 

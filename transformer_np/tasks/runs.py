@@ -53,12 +53,17 @@ def nothing_saved(folder):
     return f"{history} is there, but {CHECKPOINT} is not: {why}; this run starts from the beginning"
 
 
+def check_is_run(folder):
+    """Raise FileNotFoundError for a folder without a run."""
+    if not (Path(folder) / DESCRIPTION).is_file():
+        other = "; it has a pretrained model, which --pretrained reads" if (Path(folder) / CONFIG).is_file() else ""
+        raise FileNotFoundError(f"{folder} is not the folder of a run: it has no {DESCRIPTION}{other}")
+
+
 def read_run(folder, *kinds):
     """The description of a run; FileNotFoundError if there is none, ValueError if damaged or of another kind."""
-    path = Path(folder) / DESCRIPTION
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder} is not the folder of a run: it has no {DESCRIPTION}")
-    description = read_json(path)
+    check_is_run(folder)
+    description = read_json(Path(folder) / DESCRIPTION)
     found = description.get("kind") if isinstance(description, dict) else None
     if found not in kinds:
         raise ValueError(f"{folder} has a run of the kind {found!r}, not {' or '.join(map(repr, kinds))}")
@@ -81,9 +86,15 @@ def load_run_model(folder, tokenizers):
     return model
 
 
+def _loaded(folder):
+    if not (path := Path(folder) / CHECKPOINT).exists():
+        check_is_run(folder)
+    return load(path)
+
+
 def load_layers(folder):
     """The model of a run, to look at its layers. Raises as `load` does, and ValueError for word vectors."""
-    model, _ = load(Path(folder) / CHECKPOINT)
+    model, _ = _loaded(folder)
     if isinstance(model, Word2Vec):
         raise ValueError(f"{folder} has word vectors, which have no layers: `transformer-np neighbours` reads them")
     return model
@@ -95,7 +106,7 @@ def merge(folder, new):
 
     Raises FileNotFoundError and ValueError for a run without a usable model, FileExistsError if `new` has a run.
     """
-    model, header = load(Path(folder) / CHECKPOINT)
+    model, header = _loaded(folder)
     if (Path(new) / CHECKPOINT).exists():
         raise FileExistsError(f"{new} already has a model: choose another folder")
     create_run(new, read_json(Path(folder) / DESCRIPTION))
@@ -109,7 +120,7 @@ def merge_as_pretrained(folder, new):
     Raises also ValueError for a model that the layout cannot represent, and for a tokenizer of words, whose rules
     tokenizer.json cannot express.
     """
-    model, _ = load(Path(folder) / CHECKPOINT)
+    model, _ = _loaded(folder)
     if not getattr(model, "layouts", ()):
         kind = type(model).__name__
         raise ValueError(f"{folder} has a {kind}; Hugging Face's layout is written of a GPT, Llama, BERT or T5 only")

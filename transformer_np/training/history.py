@@ -37,7 +37,7 @@ class History:
         try:
             return read_history(path, tensors, header)[0]
         except KeyError as error:
-            raise ValueError(f"{path} has no history: {error} is missing") from None
+            raise ValueError(f"{path} has no history: {error} is missing, as in a merged run") from None
 
     def __repr__(self):
         losses = self.losses

@@ -112,7 +112,7 @@ class State:
             generators, states = self.generators(), header["random_states"]
             history, record = read_history(path, tensors, header)
         except KeyError as error:
-            raise ValueError(f"{path} is not a checkpoint to resume from: {error} is missing") from None
+            raise ValueError(f"{path} cannot be resumed: {error} is missing, as in a merged run") from None
         except TypeError as error:
             raise ValueError(f"{path} is damaged: {error}") from None
         if not isinstance(states, list) or len(generators) != len(states):
