@@ -293,7 +293,7 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
         ["classify" if kind == "bert" else "generate", "a"],
     ):
         message = fails(capsys, *arguments, "--model", "folder")
-        assert message.endswith("it has no run.json; it has a pretrained model, which --pretrained reads")
+        assert message.endswith("; it has a pretrained model, which some commands read with --pretrained")
     assert fails(capsys, "plot", "loss", "merged", "-o", "a.png").endswith("'step' is missing, as in a merged run")
     message = fails(capsys, "merge", "--model", "merged", "--out", "merged")
     assert message == "merged already has a model: choose another folder"

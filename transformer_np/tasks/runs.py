@@ -56,7 +56,8 @@ def nothing_saved(folder):
 def check_is_run(folder):
     """Raise FileNotFoundError for a folder without a run."""
     if not (Path(folder) / DESCRIPTION).is_file():
-        other = "; it has a pretrained model, which --pretrained reads" if (Path(folder) / CONFIG).is_file() else ""
+        is_pretrained = (Path(folder) / CONFIG).is_file()
+        other = "; it has a pretrained model, which some commands read with --pretrained" if is_pretrained else ""
         raise FileNotFoundError(f"{folder} is not the folder of a run: it has no {DESCRIPTION}{other}")
 
 

@@ -7,6 +7,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from functools import lru_cache
+from io import StringIO
 from math import isqrt
 from types import CellType
 
@@ -82,7 +83,7 @@ class Family:
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         if self.file == "<timed exec>":
-            self.lines = timed(answer.__name__, self.space.get("In", ())).splitlines(True)
+            self.lines = StringIO(timed(answer.__name__, self.space.get("In", ()))).readlines()  # as Python reads them
         tree = objects.parsed("".join(self.lines), self.file)
         known = _definitions(tree)
         origins = {name: origin_of(value) for name, value in self.space.items()}

@@ -133,8 +133,8 @@ def _place_in(trials, family, found, wanted):
 
 
 def _two_edits(search, cells, named):
-    """Two Edits that together make all right as one Edit, and the second of them: the first undoes a named mistake where
-    it alone is made, the second is made beside it; or None, None."""
+    """Two Edits that together make all right as one Edit, and the second of them: the first undoes a named mistake
+    where it alone is made, the second is made beside it; or None, None."""
     for h in named:
         own, wanted = cells.covered((h,)), {}
         for i, label in own:
