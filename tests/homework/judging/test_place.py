@@ -6,7 +6,7 @@ from wrong_answers import shown_in, wrong_answers
 
 from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.judging import family
-from transformer_np.homework.judging.family import MOST_ITEMS
+from transformer_np.homework.judging.objects import MOST_ITEMS
 from transformer_np.homework.judging.traced import kept, same
 from transformer_np.homework.judging.trials import Trials
 

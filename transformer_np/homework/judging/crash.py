@@ -11,9 +11,9 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 from ..guard import files_of_the_teacher, is_students
+from .objects import MOST_ITEMS
 
 _SHEETS = f"{Path(__file__).parents[1] / 'sheets'}{os.sep}"
-MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(answer, type) and inside is not None and answer not in type(inside).__mro__:
         where = type(inside).__name__  # which has methods of the same names
     where = "" if where == getattr(answer, "__name__", None) else where
-    lines = lines[:MOST_TEXT].rstrip()
-    return Crash(kind, text[:MOST_TEXT], where, lines, advice, _operation_of(error))
+    lines = lines[:MOST_ITEMS].rstrip()
+    return Crash(kind, text[:MOST_ITEMS], where, lines, advice, _operation_of(error))
 
 
 def crash_of_trial(error):
@@ -133,7 +133,7 @@ def _kind_and_text(error):
     if isinstance(error, SystemExit):
         return kind, "it ended the program (exit, quit or sys.exit)"
     try:
-        text = str(error)[:MOST_TEXT].strip()
+        text = str(error)[:MOST_ITEMS].strip()
     except Exception as second:
         text = f"its text cannot be shown: str() of it raises {type(second).__name__}"
     return kind, f"there is no {text}" if isinstance(error, KeyError) else text

@@ -21,10 +21,9 @@ from ..rewriting import Mistakes
 from . import objects
 from .attempt import arrays_of
 from .compare import MOST_NUMBERS
-from .objects import MOST_DEPTH
+from .objects import MOST_DEPTH, MOST_ITEMS
 from .syntax import STEP
 
-MOST_ITEMS = 10_000  # of a list
 MOST_STEPS = 200_000  # of all loops of one call: an edit may make a loop endless
 LOOK = 4  # steps from one look at what a loop has made to the next
 _NESTING = (list, tuple, dict)

@@ -14,6 +14,7 @@ import numpy as np
 from ..guard import SAFE, is_students
 from ..magics import from_cells
 
+MOST_ITEMS = 10_000  # of a list, or characters of a text
 MOST_DEPTH = 5  # of lists in lists, and of decorators around a function
 
 

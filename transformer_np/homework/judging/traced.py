@@ -12,8 +12,8 @@ from ..exercise import call
 from ..guard import is_students
 from .attempt import attempt, attempt_with, copies
 from .compare import are_close
-from .family import MOST_ITEMS, MOST_STEPS
-from .objects import MOST_DEPTH
+from .family import MOST_STEPS
+from .objects import MOST_DEPTH, MOST_ITEMS
 from .syntax import is_read
 
 _TAP = "_tapped"
