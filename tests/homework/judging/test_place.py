@@ -69,6 +69,35 @@ def apply_merges(ids, merges):
         word[:] = bpe.apply_merges(word, {pair: merges[pair]})
     return word
 
+--- a sign that is lost in an absolute value
+repair: return (1 - e) / (1 + e) * np.sign(x)
+def tanh(x):
+    e = np.exp(-2 * np.abs(x))
+    return (1 - e) / (1 + e)  # shown
+
+--- a variable that is wrong twice in a line
+says: missing in the first of the two means
+says: missing in the second of the two means
+says: Two changes in line @ make it right
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    g = dy * gamma
+    one, two = (a.mean(-1, keepdims=True) for a in (dy, dy * x_hat))  # shown
+    sums = [a.reshape(-1, len(gamma)).sum(0) for a in (dy * x_hat, dy)]
+    return inv_std * (g - one - x_hat * two), *sums
+
+--- two mistakes, of a place in a loop and of a transpose
+says: Two changes make it right
+def rnn_backward(dh, x, h, w_x, w_h):
+    dx, dw_x, dw_h = np.zeros_like(x), np.zeros_like(w_x), np.zeros_like(w_h)
+    db, carry = np.zeros(h.shape[-1]), 0
+    for t in reversed(range(h.shape[1])):
+        da = (dh[:, t] + carry) * (1 - h[:, t] ** 2)
+        dx[:, t], carry = da @ w_x.T, da @ w_h  # shown
+        dw_x += x[:, t].T @ da
+        dw_h += h[:, t].T @ da if t else 0  # shown
+        db += da.sum(0)
+    return dx, dw_x, dw_h, db
+
 --- a seed that is not handed on
 says: The seed is not used
 repair: rng = np.random.default_rng(rng)

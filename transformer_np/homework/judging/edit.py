@@ -41,6 +41,12 @@ class Edit:
         for edit in self.also:
             edit.undo()
 
+    @property
+    def is_exchange(self):
+        """Whether it exchanges names: one change, wherever it is made."""
+        code, new = ast.unparse(self.node), ast.unparse(self.new)
+        return self.kind == ORDER or any((ast.unparse(o.node), ast.unparse(o.new)) == (new, code) for o in self.also)
+
     def _put(self, node):
         if self.index is None:
             setattr(self.parent, self.field, node)
@@ -165,7 +171,7 @@ _AROUND = {
 def about(edit):
     """The sentence of a kind of edit, about the code that is edited."""
     code, new = ast.unparse(edit.node), ast.unparse(edit.new)
-    if edit.kind == "name" and any((ast.unparse(o.node), ast.unparse(o.new)) == (new, code) for o in edit.also):
+    if edit.kind == "name" and edit.is_exchange:
         return f"`{code}` and `{new}` are in each other's place."
     if edit.kind == "name" and isinstance(edit.node, ast.Assign):
         return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."

@@ -70,6 +70,7 @@ _LIKE = (
     ("dot", "outer"), ("dot", "multiply"), ("silu", "gelu"), ("sorted", "list"),
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
+_ALIKE = ast.BinOp | ast.Call | ast.Assign | ast.AugAssign | ast.Subscript | ast.Name  # often wrong more than once
 _PRECEDENCE = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Mod: 1, ast.MatMult: 1, ast.Pow: 2}
 
 
@@ -89,7 +90,7 @@ def edits_of(tree, without=(), order=()):
                     continue
                 when = _order(number, kind, node, parent, new, in_targets, of_shapes, names)
                 edit = Edit(kind, when, node, parent, field, index, new)
-                if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.AugAssign | ast.Subscript):
+                if number < 2 and isinstance(node, _ALIKE):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
     for key, edits in alike.items():
@@ -127,7 +128,8 @@ def _same_edit(edit, names):
     if edit.kind in ("axis", "lost axis") and isinstance(edit.new, ast.Call):
         return edit.kind, *(ast.unparse(k) for k in edit.new.keywords if k.arg in ("axis", "keepdims"))
     if isinstance(edit.new, ast.AST) and edit.kind not in ("order", "extra line"):
-        return edit.kind, ast.dump(edit.node), ast.dump(edit.new)
+        line = edit.node.lineno if isinstance(edit.node, ast.Name) else 0  # of a name only if it is in the same line
+        return edit.kind, ast.dump(edit.node), ast.dump(edit.new), line
     return edit
 
 
@@ -192,7 +194,9 @@ def _small(node, parent, field, names):
         yield "not a copy", *_around("{k: v.copy() for k, v in x.items()}", node)
     if isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult):
         yield "transpose", *_around(_TURNED, node)
-    if field == "args" and name_of(parent.func) in ("range", "min", "max") and not isinstance(node, ast.Constant):
+    is_index = isinstance(node, ast.Name) and (field in ("slice", "lower", "upper") or isinstance(parent, ast.Tuple))
+    is_bound = field == "args" and name_of(parent.func) in ("range", "min", "max")
+    if is_index or (is_bound and not isinstance(node, ast.Constant)):
         yield from (("missing term", new) for new in _around("x + 1; x - 1", node))
     for kind, form, others in _forms().get(_type_of(node), ()):
         found = {}

@@ -30,7 +30,7 @@ def explain(trials, found, place=None):
     """
     with unwarned():
         cells = Cells(trials, found)
-        is_one = bool(place) and len(place.marks) == 1 and not place.second
+        is_one = bool(place) and place.changes == 1
         cover = Cover(cells, is_alone=is_one)  # one edit tells more than pairs of mistakes would
         told = _Told(cells, cover)
         told.mistakes()
@@ -38,7 +38,8 @@ def explain(trials, found, place=None):
         if is_one and rest and not place.is_core:
             told.said = []  # the edit gives all numbers, and the mistakes that resemble it some
         if place and place.second:
-            rest = rest and [(None, f"There is a second mistake: {place.second[:1].lower()}{place.second[1:]}")]
+            text = f"There is a second mistake: {place.second[:1].lower()}{place.second[1:]}"
+            rest = [(None, text)] if rest and len(cover.picked) == 1 else []
         told.said += [] if is_one else rest
         told.crashes()
         told.said += described

@@ -204,8 +204,8 @@ def _of_place(place, right):
     if place.kind == MOVE:
         return (f"Line {place.line} in another place makes {right}:", *place.marks.values())
     if len(lines) == 1:
-        change, makes = ("Two changes", "make") if place.second else ("One change", "makes")
-        return (f"{change} in line {place.line} {makes} {right}:", *place.marks.values())
+        change = {1: "One change", 2: "Two changes"}.get(place.changes, "Several changes")
+        return (f"{change} in line {place.line} make{'s' * (place.changes == 1)} {right}:", *place.marks.values())
     if len(lines) == 2:
         (one, first), (other, second) = place.marks.items()
         return (f"Two changes make {right}, one in line {one}:", first, f"and one in line {other}:", second)

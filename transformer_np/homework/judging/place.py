@@ -24,11 +24,12 @@ INVENTED = ("missing function", "missing factor", "missing term")  # edits that 
 class Place:
     """Where an answer can be made right.
 
-    edit: what is known of the edit; repair: the line after it, "" if other lines change too
+    edit: what is known of the edit; changes: how many; repair: the line after it, "" if other lines change too
     is_core: whether other than core cases stay wrong; second: the sentence on the second of two edits, or ""
     """
 
     edit: Hypothesis
+    changes: int = 1
     repair: str = ""
     is_core: bool = False
     second: str = ""
@@ -126,8 +127,8 @@ def _place_in(trials, family, found, wanted):
     if not edit and sides:
         edit, second = _two_edits(search, cells, named)
     if edit and not _makes_up(edit, sides, listed):
-        told = about(second) if second else ""
-        return Pointed(replace(_place(family, edit), is_core=search.leaves(edit), second=told))
+        place = replace(_place(family, edit), is_core=search.leaves(edit))
+        return Pointed(replace(place, changes=2, second=about(second)) if second else place)
     shown = to_show(sides, suspects, named) if sides else []
     return Pointed(suspects=tuple(shown))
 
@@ -176,9 +177,9 @@ def _place(family, edit):
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
     one = Hypothesis(edit.kind, about(edit), node=node, marks=marks)
     if edit.also:
-        return Place(one, _repaired(family, edit))
+        return Place(one, 1 if edit.is_exchange else 1 + len(others), _repaired(family, edit))
     repair = f"{before.strip() and before.lstrip()}{_written(edit)}{rest}"
-    return Place(one, indent(repair, "    ").rstrip())
+    return Place(one, repair=indent(repair, "    ").rstrip())
 
 
 def _written(edit):

@@ -42,7 +42,7 @@ class Search:
         self._work += OF_A_STEP * self._usual
         wrong = [n for n in numbers if (not found[n].right if wanted is None else n in wanted)]
         self._order = wrong + [n for n in numbers if n not in wrong]
-        self._others = cache(self._others)  # asked again of the edit that is found
+        self.leaves = cache(self.leaves)  # asked again of the edit that is found
 
     def like(self, undone, wanted=None, beside=None):
         """The same search for another edit, in any line."""
@@ -68,9 +68,9 @@ class Search:
                 break
             self.trials.left -= of_edit
             if self._makes_right(edit):
+                first = first or edit
                 if self.wanted or not self.leaves(edit):
                     return edit
-                first = first or (None if self._spoils(edit) else edit)
         return first
 
     def _edits(self):
@@ -119,23 +119,13 @@ class Search:
 
     def leaves(self, edit):
         """Whether some cases are wrong with an edit that need not become right."""
-        return any(finding.wrong != [] for finding in self._others(edit).values())
-
-    def _spoils(self, edit):
-        """Whether a finite number of these cases is no longer finite, against which the answer has taken care."""
-        pairs = ((after, self.found[n]) for n, after in self._others(edit).items() if self.found[n].results)
-        both = (zip(after.results or (), before.results, strict=False) for after, before in pairs)
-        return any((~np.isfinite(a) & np.isfinite(b)).any() for two in both for a, b in two if a.shape == b.shape)
-
-    def _others(self, edit):
-        """The Findings of the cases that need not become right, {number: Finding}."""
         others, usual = {*range(len(self.found))} - {*self.numbers}, self.family.most_steps
         if not others:
-            return {}
+            return False
         self.family.most_steps = MOST_STEPS
         with self._made(edit) as (answer, steps):
             self.family.most_steps = usual
-            return {number: self._finding(answer, steps, number) for number in others}
+            return any(self._finding(answer, steps, number).wrong != [] for number in others)
 
     @contextmanager
     def _made(self, edit):

@@ -115,6 +115,9 @@ class Names:
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
         products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
         self.factors = {ast.unparse(n.right): n for n in products if isinstance(n.right, ast.Call)}  # such as / sqrt(K)
+        absolute = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and name_of(n.func) == "abs"]
+        signs = {n: ast.Call(expression("np.sign"), n.args, []) for n in absolute}  # which may have to come back
+        self.factors |= {ast.unparse(n): ast.BinOp(n, ast.Mult(), sign) for n, sign in signs.items()}
         every = {name for first in self.first.values() for name in first}
         self.computed = every - self.parameters
         self.attributes = sorted(

@@ -40,7 +40,7 @@ def about_crash(crash, case, inputs):
         is_empty = re.search(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)", crash.text)  # a shape
         if not advice and is_empty and all(np.size(value) for value in inputs.values()):
             advice, name = ["An array here has an axis of length 0."], "a slice behind the end"
-            advice[0] += " Does a slice begin behind the end of its axis?"
+            advice[0] += " Does a slice begin behind the end of its axis, or end at −0?"
         return Hypothesis(name if advice else None, " ".join([*advice, *sizes, *given]))
     return Hypothesis(None, "")
 
