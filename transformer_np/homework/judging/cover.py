@@ -222,10 +222,11 @@ class Cover:
             gains = self._gains(picked, new, left, left & cells.first)
             if not gains:  # what a description of the first failing case says of other cases too is told
                 of_described = {i for i, label in left & cells.first if cells.described((i, label))}
-                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))} - cells.first
+                left = {cell for cell in left if not (cell[0] in of_described and cells.described(cell))}
+                labels = {self._cause(x, left): x for x in [*cells.labels][::-1]}  # the first label of each
+                left -= cells.first
                 telling = {cell for cell in left if cells.tells_something(cell)}
-                labels = [x for x in cells.labels if any(cell[1] == x for cell in left)]
-                for label in labels:
+                for label in [x for x in cells.labels if x in labels.values()]:
                     gains = self._gains(picked, new, left, {cell for cell in left if cell[1] == label})
                     gains = {h: gain for h, gain in gains.items() if gain & telling or gain == left}
                     if gains:
@@ -238,6 +239,12 @@ class Cover:
             listed = cells.trials.exercise.mistakes  # a teacher's text tells more than the name of an argument
             picked = [*picked, max(best, key=lambda h: (h.name in listed, self._agreement(h)))]
         return picked
+
+    def _cause(self, label, left):
+        """What the cells left of a case have in common with those of another: calls that fail alike have one cause."""
+        findings = (self.cells.found[n] for n in self.cells.labels[label])
+        is_failure = {i for i, other in left if other == label} == {NOTHING}
+        return next(f.failure for f in findings if f.results is None) if is_failure else label
 
     def _gains(self, picked, new, left, wanted):
         """{hypothesis: the cells left that it covers} of those that cover most of some wanted cells."""
