@@ -12,12 +12,12 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
-from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
+from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of, words_on
 from shared import call, few_of, python
 
 from transformer_np import masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
-from transformer_np.models import GPT
+from transformer_np.models import GPT, T5, T5Config
 from transformer_np.plots import style
 from transformer_np.tasks.text import TextGenerator
 from transformer_np.tasks.translation import Translator
@@ -89,6 +89,17 @@ def test_layout(rng, name):
     figure = draw(rng)
     assert check_layout(figure, on_panels=texts is None) >= (texts or 1)
     assert figure.get_size_inches()[0] < 9
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: plots.positional_encoding(1, 4),
+    lambda: plots.relative_bias(T5(T5Config(9, d_model=4, num_heads=1, num_encoder_layers=1, num_decoder_layers=1)), 1),
+])  # fmt: skip
+def test_one_row_has_no_half_positions(draw):
+    figure = draw()
+    figure.draw_without_rendering()
+    ticks = [tick for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis) for tick in words_on(axis)]
+    assert ticks and all(tick == round(tick) for tick in ticks)
 
 
 @pytest.mark.long

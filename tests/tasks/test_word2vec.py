@@ -264,6 +264,9 @@ def test_no_word_covers_another(rng, count):
     named = {text.get_text() for text in drawn}
     np.testing.assert_allclose(dots.get_offsets(), points[[word in named for word in words]])  # no dot without a name
     assert f"({explained[0]:.1%} of the variance)" in figure.axes[0].get_xlabel()
+    left_out = count - len(drawn)
+    notes = [f"no room for {left_out} of {count} words"] if left_out else []  # right for 1 as well
+    assert [text.get_text() for text in figure.texts] == notes
 
 
 def test_groups_have_colours(rng):

@@ -41,7 +41,7 @@ def legend_above(axes, columns=1):
 
 def round_ticks(most, integer=False):
     """At most `most` ticks at round numbers. Matplotlib's default depends on the user's font size."""
-    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer)
+    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer, min_n_ticks=1 if integer else 2)
 
 
 def light_grid(axes):

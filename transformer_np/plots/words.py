@@ -67,7 +67,7 @@ def word_map(words, vectors, groups=None, title=None):
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(round_ticks(6))
     if left_out := len(words) - len(placed):
-        note = f"{left_out} of {len(words)} words have no room"
+        note = f"no room for {left_out} of {len(words)} words"
         figure.text(1 - _RIGHT / WIDTH, 0.1 / HEIGHT, note, ha="right", va="bottom", size=TEXT - 1, color=HATCH)
     if title:
         axes.set_title(title, loc="left", parse_math=False)
