@@ -456,6 +456,26 @@ def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt_page.open("Output lens")
     gpt_page.at(4, 0)  # after the last block
     assert gpt_page.one("#cell").text.split("“")[1].split("”")[0] == gpt_page.words_of("#bars bdi")[0]
+    gpt_page.click("#choosing summary")
+    gpt_page.choose("choice", "sample")
+    gpt_page.type("temperature", 0.1)
+    gpt_page.open("Output choice")
+    cells = [gpt_page.at(1, column) and gpt_page.one("#cell").text for column in (0, 2)]
+    assert re.findall(r"” (\D+)", " ".join(cells)) == ["= ", "< "], cells  # not "p of “c” = < 0.1 %"
+
+
+@pytest.mark.long
+def test_a_ranking_of_few_names_each_once(browser, make_gpt, tmp_path):
+    gpt = make_gpt(num_layers=1, num_heads=1).eval()
+    for page in opened(browser, explore_live(gpt, LETTERS, "abc").save(tmp_path / "page.html"), LivePage):
+        page.wait("ranked")
+        assert len(page.words_of("#ranking .amount")) == 3  # the head, the attention, the feed-forward network
+
+
+def test_a_loss_of_one_row_has_no_rows(gpt_page):
+    gpt_page.type("text", "a")
+    gpt_page.open("Output loss")
+    assert "the mean over 1 row." in gpt_page.one("#loss-text").text
 
 
 @pytest.mark.release

@@ -42,6 +42,10 @@ const misfit = () => {
   if (!inside(box(at("lesson-text"))) || text.scrollHeight > text.clientHeight + 1) wrong.push("text");
   if (!inside(box(canvas)) || box(canvas).height < 40 || box(canvas).width < 60) wrong.push("matrix");
   if (!inside(box(doc.querySelector("#equation figure")), box(at("equation")))) wrong.push("its words");
+  const cut = (css, way) => [...doc.querySelectorAll(`#equation ${css} span`)]
+    .filter((it) => it.firstChild[`offset${way}`] > it[`client${way}`] + 1);
+  const names = page.innerWidth < 1280 ? [] : [...cut(".row-heads", "Width"), ...cut(".turned", "Height")];
+  wrong.push(...names.map((it) => `${it.textContent} is cut`));
   const others = [...doc.querySelectorAll("#lesson-answers button, #effect dd, #stage-bar button, #cell")];
   wrong.push(...others.filter((it) => it.checkVisibility() && !inside(box(it))).map((it) => it.textContent));
   if (root.scrollHeight > page.innerHeight) wrong.push("the page scrolls");

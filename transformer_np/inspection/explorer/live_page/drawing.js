@@ -9,6 +9,7 @@ function percent(p) {
   if (p > 0 && p < 0.001) return "< 0.1 %";
   return `${(100 * p).toFixed(p > 0.0995 && p < 0.99 ? 0 : 1)} %`;
 }
+const isPercent = (p) => percent(p).replace(/^\d/, "= $&"); // = 12 %, but < 0.1 %
 
 const length = (row) => Math.sqrt(dot(row, row));
 // Of the finite numbers, by absolute value

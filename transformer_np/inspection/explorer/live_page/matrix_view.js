@@ -5,8 +5,9 @@
 // take, once that is known
 function cellSize(matrix, names, { width, height, over, largest }) {
   const rem = 16 * screen.unit;
-  const longest = (list) => rem * Math.min(11, 0.55 * Math.max(...list.map((word) => [...word].length)) + 0.6);
-  const side = names.rows ? Math.min(longest(names.rows), 0.3 * width) : 0;
+  const longest = (list, most = 11) => rem * Math.min(most, 0.55 * Math.max(...list.map((word) => [...word].length)) + 0.6);
+  const spare = width - (matrix.columns * largest.w + 1.8) * rem; // beside few columns there is room for long names
+  const side = names.rows ? Math.max(Math.min(longest(names.rows), 0.3 * width), Math.min(longest(names.rows, 20), spare)) : 0;
   const w = Math.min((width - (over?.width ?? side + 1.8 * rem)) / matrix.columns, largest.w * rem);
   const top = !names.columns || w < 14 ? 0 : longest(names.columns) > w ? longest(names.columns) : 1.4 * rem;
   const h = Math.min((height - (over?.height ?? top + 4.6 * rem)) / matrix.rows, largest.h * rem);

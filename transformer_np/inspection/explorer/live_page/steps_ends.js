@@ -92,14 +92,14 @@ function outputSteps() {
     const total = row.reduce((sum, s) => sum + Math.exp(s - most), 0);
     const shares = `${rounded(Math.exp(row[ids[j]] - most))} / ${rounded(total)} (both divided by e^${rounded(most)})`;
     const sum = `e^${rounded(row[ids[j]])} / Σ e^U over ${row.length} ${CLASSES ? "classes" : "tokens"}`;
-    return `${cellName("P", i, j)} = ${sum} = ${shares} = ${percent(probabilities(all).at(i, j))}`;
+    return `${cellName("P", i, j)} = ${sum} = ${shares} ${isPercent(probabilities(all).at(i, j))}`;
   };
   const pTitle = CLASSES ? "The class of the text" : fills ? `The ${UNIT} at this position` : `The next ${UNIT}`;
   const soft = { sign: ["→ softmax →"], factors: [logits], weights: true, ...columns };
   const own = { glance: false };
   const chosen = (all) => chances(all["output.out"].row(t), ids);
   const how = "p = softmax(u / temperature), of which top-k and top-p keep the most likely";
-  const howCell = (i, j, all) => `p of ${quoted(names[j])} = ${percent(chosen(all).at(i, j))}${i ? `, ${howText()}` : ""}`;
+  const howCell = (i, j, all) => `p of ${quoted(names[j])} ${isPercent(chosen(all).at(i, j))}${i ? `, ${howText()}` : ""}`;
   const two = { ...own, names: ["temperature 1", "as chosen"], columns: names, axes: ["how", token], weights: true };
   const lossCell = (i, j, all) => {
     const id = targets()[i];
@@ -109,12 +109,13 @@ function outputSteps() {
   };
   const none = { hidden: (i) => targets()[i] === null, crossed: "no target" };
   const losses = { ...own, ...whose, ...none, columns: ["p(target)", "−ln p"], axes: ["position", ""], panel: "training" };
-  const moves = (i) => {
-    const { name, step: length, size } = movedMost()[i];
-    return `one step changes ${name} by ‖η ∂L/∂w‖ = ${precise(length)}; its length is ${rounded(size)}`;
+  const moves = (i, j) => {
+    const { name, step: next, moved: past, size } = movedMost()[i];
+    const by = j ? `the steps so far have moved ${name} by ${precise(past)}` : `one step changes ${name} by ‖η ∂L/∂w‖ = ${precise(next)}`;
+    return `${by}; its length is ${rounded(size)}`;
   };
-  const share = ["next step, % of ‖w‖", "moved so far, %"];
-  const moved = { ...own, names: () => movedMost().map(({ name }) => name), columns: share, axes: ["parameter", ""], panel: "training" };
+  const share = { columns: ["next step", "so far"], axes: ["parameter", "% of ‖w‖"] };
+  const moved = { ...own, ...share, names: () => movedMost().map(({ name }) => name), panel: "training" };
   return [
     product("logits", "Logits", `A logit for every ${token}`, `U = X ${w.symbol}${bias ? " + b" : ""}`, {
       ...{ rows: "target", left: kept("X", "output.x"), right: w, result: logits, bias, ...columns },
@@ -170,7 +171,7 @@ function lensStep(ids, names) {
   };
   const cell = (i, j, all) => {
     const best = ranked(at(all, states[i].name), 3).map(({ id, p }) => `${quoted(outcomeOf(id))} ${percent(p)}`);
-    return `p = ${percent(get(all).at(i, j))}; the most likely here: ${best.join(", ")}`;
+    return `p ${isPercent(get(all).at(i, j))}; the most likely here: ${best.join(", ")}`;
   };
   const title = `The logit lens: the ${CLASSES ? "class" : `next ${UNIT}`}, state by state`;
   const formula = `p = softmax(${CLASSES ? "pool" : "norm"}(x) W) of every earlier state x`;

@@ -197,7 +197,7 @@ function drawRanking() {
   const order = rises ? all.map((change, i) => ({ change, rise: rises[i], estimate: estimated?.[i] })).sort((a, b) => b.rise - a.rise) : [];
   const some = (type, count) => order.filter(({ change }) => change.type === type).slice(0, count);
   const write = (x) => (model.speaks ? signed(x, precise3) : x.toFixed(3));
-  const items = [...some("head", 5), ...some("off", 2), ...order.slice(-1)].map(({ change, rise, estimate }, i) => {
+  const items = [...new Set([...some("head", 5), ...some("off", 2), ...order.slice(-1)])].map(({ change, rise, estimate }, i) => {
     const text = (change.type === "head" ? nameOf(change) : nameOfPart(change.name))
       .replace("self-attention, layer", "self")
       .replace("cross-attention, layer", "cross")

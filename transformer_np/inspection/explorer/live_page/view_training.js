@@ -8,13 +8,14 @@ function drawTraining() {
   const t = scoredRow(place("target"));
   const id = wanted[t];
   const p = id === null ? null : softmax(value("output.out").row(t))[id];
+  const rows = wanted.filter((each) => each !== null).length;
   byId("loss-text").replaceChildren(
     ...(CLASSES ? ["Target"] : ["Target after ", isolated(quoted(words("target")[t]))]),
     id === null
       ? ": none. "
-      : [": ", quoted(outcomeOf(id)), `, p = ${percent(p)}, −ln p = ${precise3(-Math.log(p))}. `].join(""),
+      : [": ", quoted(outcomeOf(id)), `, p ${isPercent(p)}, −ln p = ${precise3(-Math.log(p))}. `].join(""),
     element("strong", {}, `L = ${precise3(loss)}`),
-    CLASSES ? "." : `, the mean over ${wanted.filter((each) => each !== null).length} rows.`,
+    CLASSES ? "." : `, the mean over ${rows} row${rows === 1 ? "" : "s"}.`,
   );
   const square = steepness(weights);
   const fall = (rate) => rate * square; // to first order: L(w − η g) ≈ L − η ‖g‖²
