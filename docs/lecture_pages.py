@@ -178,7 +178,7 @@ def coverage(statements):
         ]
         head = "| where | statement | verdict | check | notebook |\n|---|---|---|---|---|\n"
         parts.append(f"## The {document}\n\n{what[0].upper()}{what[1:]}.\n\n{head}" + "\n".join(lines) + "\n")
-    shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    shown = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
     return COVERAGE.format(counts=f"There are {len(statements)}: {shown}", documents="\n".join(parts))
 
 

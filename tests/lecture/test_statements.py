@@ -77,7 +77,7 @@ def test_a_document_of_ones_own(tmp_path, monkeypatch, capsys, answer, status):
     monkeypatch.delitem(sys.modules, "my_checks", raising=False)
     assert main(["lecture", "--no-train", "--statements", str(tmp_path / "mine.toml")]) == status
     out = capsys.readouterr().out
-    assert "my slides:  of 1: 1 holds" in out
+    assert "my slides:  of 1: holds 1" in out
     assert ("NOT as stated  my slides, page 3: equal scores have equal weights (my_checks:uniform)" in out) == status
     sys.modules.pop("my_checks")
 
@@ -125,3 +125,4 @@ def test_the_report_fits_the_terminal():
         text = format_statements(STATEMENTS, width)
         assert max(map(len, text.splitlines())) <= width and "NOT" not in text
         assert text.count("\nslip  ") == sum(s.verdict == SLIP for s in STATEMENTS)
+        assert "illustrated slides:  of 8: holds 6, reproduced 1, slip 1\n" in text  # not "6 holds"

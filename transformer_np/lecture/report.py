@@ -69,7 +69,7 @@ def format_statements(statements, width=110):
     lines = []
     for document in dict.fromkeys(statement.document for statement in statements):
         counts = Counter(statement.verdict for statement in statements if statement.document == document)
-        shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        shown = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
         lines += _labelled(f"{document}:", f"of {counts.total()}: {shown}", width)
     for statement in statements:
         if statement.verdict == SLIP:
