@@ -44,6 +44,9 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
     text.write_text("".join(f"line {i}\n" for i in range(99)), "utf-8")
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 0
     assert data_of(tmp_path / "gpt.html")["text"] == "line"
+    text.write_text("a text of one line " * 99, "utf-8")
+    assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 0
+    assert len(data_of(tmp_path / "gpt.html")["text"].split()) == 6
     text.unlink()
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 2
     assert main(["explore", "line 1", "--model", "run", "-o", "gpt.html"]) == 0

@@ -205,6 +205,8 @@ def test_a_step_of_sgd_lowers_the_loss_and_is_taken_back(page):
     assert page.one("#sgd-result").text.count("→") == 2
     page.open("Output moved")
     assert page.at(0, 1) > 0  # how far its weights have moved, in percent
+    moved, length = re.search(r"have moved .* by (\S+); its length is (\S+)", page.one("#cell").text).groups()
+    assert 100 * float(moved) / float(length) == pytest.approx(page.at(0, 1), rel=0.1)
     page.open("Output loss")
     output = page.output
     page.click("#sgd-undo")
@@ -465,11 +467,15 @@ def test_every_step_of_a_gpt(gpt_page, gpt):
 
 
 @pytest.mark.long
-def test_a_ranking_of_few_names_each_once(browser, make_gpt, tmp_path):
+def test_a_ranking_of_few_names_each_once_and_a_small_length_is_not_0(browser, make_gpt, tmp_path):
     gpt = make_gpt(num_layers=1, num_heads=1).eval()
+    gpt.blocks[0].feed_forward.b2.data *= 1e-4  # so a step moves it most
     for page in opened(browser, explore_live(gpt, LETTERS, "abc").save(tmp_path / "page.html"), LivePage):
         page.wait("ranked")
         assert len(page.words_of("#ranking .amount")) == 3  # the head, the attention, the feed-forward network
+        page.open("Output moved")
+        page.at(0, 0)
+        assert re.search(r"b2 by .*; its length is \d\.\de−", page.one("#cell").text)
 
 
 def test_a_loss_of_one_row_has_no_rows(gpt_page):

@@ -107,7 +107,8 @@ def unseen_texts(task, folder):
         split = task.load(options)
         if task.kind != "gpt":
             return [text for text, _ in split.test]
-        lines = [line.split() for line in "".join(split.validation).splitlines()[1:]]
+        text = "".join(split.validation)  # it begins within a line, perhaps within a word
+        lines = [line.split() for line in text.splitlines()[1:] or text.split(maxsplit=1)[1:]]
     except (OSError, ValueError):
         return []
     beginnings = [words[:-1][:6] for words in lines]

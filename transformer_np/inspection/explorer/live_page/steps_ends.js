@@ -112,7 +112,7 @@ function outputSteps() {
   const moves = (i, j) => {
     const { name, step: next, moved: past, size } = movedMost()[i];
     const by = j ? `the steps so far have moved ${name} by ${precise(past)}` : `one step changes ${name} by ‖η ∂L/∂w‖ = ${precise(next)}`;
-    return `${by}; its length is ${rounded(size)}`;
+    return `${by}; its length is ${precise(size)}`;
   };
   const share = { columns: ["next step", "so far"], axes: ["parameter", "% of ‖w‖"] };
   const moved = { ...own, ...share, names: () => movedMost().map(({ name }) => name), panel: "training" };
