@@ -126,6 +126,12 @@ WRONG = {
             "np.abs, np.max with axis and keepdims.",
         )''', "hints=()"),
     "hints must be three texts": ('            "y = x / max |x|",\n', ""),
+    "'nothing refused' is never read: an answer with this mistake is explained as 'does not raise the exception'": (
+        '{"axis": 0}, sizes),', '{"axis": 0}, sizes), Case("axis=5", (x,), {"axis": 5}, sizes, raises="ValueError"),',
+        "    return x / np.abs(x)", "    if axis > 4:\n        raise ValueError\n    return x / np.abs(x)",
+        "    largest =", "    if axis > 4:\n        raise ValueError\n    largest =",
+        "- along the last", "- nothing refused:  raise ValueError -> pass\n  Nothing is refused.\n- along the last",
+    ),
     "'divided by the sum' is no mistake": ("np.max(np.abs -> np.sum(np.abs", "np.max(np.abs -> np.amax(np.abs"),
     "'without the absolute value' and 'again' look alike": (
         "- along the last", "- again:  np.abs(x) -> 1 * x\n  The same.\n- along the last"

@@ -242,15 +242,15 @@ def _about_mistakes(exercise, limit):
     for name in names:
         try:
             with limit(name):
-                found[name] = [trials.variant_on({name}, i) for i, case in enumerate(trials.cases) if not case.raises]
+                found[name] = [trials.variant_on({name}, i) for i in range(len(trials.cases))]
         except Stopped:
             yield f"{name!r} does not end; a mistake must return or raise"
             return
     for name, of in found.items():
-        crashes = [tried.crash for _, tried in of if tried.crash]
-        if len(crashes) == len(of):
+        crashes = [tried.crash for case, (_, tried) in zip(trials.cases, of, strict=True) if not case.raises]
+        if all(crashes):
             yield from _about_crashes(name, crashes, exercise.mistakes[name])
-    right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
+    right = [name for name in names if all(map(_as_expected, trials.cases, found[name], trials.expected))]
     yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
     alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]
     for a, b in alike:
@@ -288,8 +288,10 @@ _USUAL = re.compile(
 )
 
 
-def _as_expected(variant, expected):
+def _as_expected(case, variant, expected):
     results, tried = variant
+    if case.raises:
+        return bool(tried.crash) and tried.crash.kind == case.raises
     return results is not None and not tried.changed and all(map(close, results, expected))
 
 
