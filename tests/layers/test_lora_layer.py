@@ -9,7 +9,7 @@ from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import randomised
 from transformer_np.layers import add_lora, merge_lora
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
-from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm
+from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm, save_model
 
 IDS = np.array([[4, 5, 6, 3], [5, 4, 1, 2]])
 MODELS = {
@@ -70,6 +70,15 @@ def test_merged_it_is_an_ordinary_model_of_the_same_outputs(model, rng):
     np.testing.assert_allclose(output(model), before, rtol=1e-10)
     assert [type(m) for _, m in model.named_modules()] == kinds
     assert list(model.state_dict()) == names == list(model.learned())
+
+
+@pytest.mark.parametrize("save", [lambda path, model: save_model(path, model), lambda path, m: m.save_pretrained(path)])
+def test_what_would_be_read_as_another_model_is_not_written(model, save, tmp_path):
+    """A folder without the LoRA was written, and a file that `load_model` refused."""
+    with pytest.raises(ValueError, match=r"configuration: blocks\.0\.attention\.lora_k\.a, .*merge_lora"):
+        save(tmp_path / "saved", add_lora(model, 2, rng=0))
+    assert not (tmp_path / "saved").exists()
+    save(tmp_path / "saved", merge_lora(model))
 
 
 def test_a_frozen_parameter_is_no_business_of_an_optimizer(model):

@@ -5,7 +5,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from ..support.checks import as_rng, check_number
+from ..support.checks import as_rng, check_number, listed
 
 _drawing = ContextVar("_drawing", default=True)  # of this thread alone
 
@@ -18,6 +18,17 @@ def blank():
         yield
     finally:
         _drawing.reset(before)
+
+
+def check_as_made(model):
+    """Raise ValueError if the parameters are not those that its configuration makes: a file would be read as another
+    model."""
+    with blank():
+        made = type(model)(model.config)
+    shapes = [{(name, parameter.shape) for name, parameter in one.named_parameters()} for one in (made, model)]
+    if differing := sorted({name for name, _ in shapes[0] ^ shapes[1]}):
+        more = "merge_lora(model) merges LoRA; of other changes, save model.state_dict() with save_checkpoint"
+        raise ValueError(f"the parameters are not those of the model's configuration: {listed(differing)}; {more}")
 
 
 def glorot_uniform(rng, d_in, d_out, dtype):

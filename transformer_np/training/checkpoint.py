@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from .. import models
+from ..layers.initial import check_as_made
 from ..module import Module
 from ..support.checks import check_kind, refusing
 from ..support.files import parse_json, write_atomically
@@ -99,12 +100,14 @@ def model_tensors(model):
 def save_model(path, model):
     """Write the configuration and all weights of a model, frozen ones too, to a file for `load_model`.
 
-    Raises TypeError for a model of your own, which `load_model` could not make; otherwise as save_checkpoint.
+    Raises TypeError for a model of your own and ValueError for one whose layers have changed, as with LoRA, which
+    `load_model` could not make; otherwise as save_checkpoint.
     """
     check_kind("model", model, Module)
     if getattr(models, type(model).__name__, None) is not type(model):
         own = "save_checkpoint(path, model.state_dict(), {}), model.load_state_dict(load_checkpoint(path)[0])"
         raise TypeError(f"model must be one of this package, got {type(model).__name__}; for your own: {own}")
+    check_as_made(model)
     tensors = {f"model.{name}": parameter.data for name, parameter in model.named_parameters()}
     save_checkpoint(path, tensors, model_header(model))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...layers.initial import blank
+from ...layers.initial import blank, check_as_made
 from ...support.checks import floating_dtype, listed, refusing
 from ...support.files import read_json_object, write_atomically, write_text
 from .gguf import gguf_file, unpacked
@@ -110,13 +110,14 @@ def save_pretrained(model, folder, tokenizer=None):
     The files are written atomically, the weights first. A GPT without biases is written with biases of 0, because the
     layout requires them. A model that is read back has the same parameters, bit for bit.
 
-    Raises TypeError for another model, ValueError for a model that the layout cannot represent, OSError if the folder
-    cannot be written.
+    Raises TypeError for another model, ValueError for a model that the layout cannot represent or that has LoRA,
+    OSError if the folder cannot be written.
     """
     layouts = getattr(model, "layouts", ())
     if not layouts:
         kinds = ", ".join(sorted({cls.__name__ for cls in MODELS.values()}))
         raise TypeError(f"model must be one of {kinds}, got {type(model).__name__}")
+    check_as_made(model)
     layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model) if hasattr(layout, "writable") else model
