@@ -294,6 +294,17 @@ def test_an_exercise_without_a_section(own):
         assert [effort(one) for one in own_exercises().values()] == ["a line or two", "a line or two, Week 1"]
 
 
+def test_a_class_keeps_its_decorators(own):
+    """Without @dataclass there is no constructor, so that no answer was right."""
+    given = "    def __init__(self, start=0.0):\n        self.value = start\n"
+    text = CLASS.replace(given, "    value: float = 0.0\n").replace("class Counter", "@dataclass\nclass Counter", 1)
+    (own / "counter.py").write_text("from dataclasses import dataclass\n" + text, encoding="utf-8")
+    (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")
+    with exercises_in(own):
+        exec(stub_file([own_exercises()["Counter"]]), names := {})
+    assert names["Counter"](2.0).value == 2
+
+
 def test_a_students_file_in_the_same_folder_is_no_sheet(own):
     (own / "homework.py").write_text("raise ValueError('loaded')\n", encoding="utf-8")
     with exercises_in(own):

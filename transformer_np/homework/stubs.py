@@ -33,14 +33,15 @@ def stub(exercise):
     """
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(exercise.reference)))
     lines, tree = text.splitlines(), ast.parse(text).body[0]
-    parts = [tree]
+    parts, top = [tree], tree.lineno
     if isinstance(tree, ast.ClassDef):
+        top = first_line(tree)  # @dataclass is a part of what is given
         parts = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name in exercise.parts]
     for part in reversed(parts):  # from the end, so that earlier line numbers stay valid
         first = part.body[0]
         begin = first.end_lineno if ast.get_docstring(part) is not None else first.lineno - 1
         lines[begin : part.end_lineno] = [" " * (part.col_offset + 4) + BODY]
-    return "\n".join(lines[tree.lineno - 1 :]) + "\n"
+    return "\n".join(lines[top - 1 :]) + "\n"
 
 
 def stub_file(exercises):
