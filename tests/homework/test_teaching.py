@@ -305,6 +305,15 @@ def test_a_class_keeps_its_decorators(own):
     assert names["Counter"](2.0).value == 2
 
 
+def test_a_property_is_a_method_to_write(own):
+    """`check` could call it, but `grade` could not send its signature."""
+    doubled = '    @property\n    def double(self):\n        """2v"""\n        return 2 * self.value\n\n    def add('
+    text = CLASS.replace("    def add(", doubled, 1).replace('parts=("add",)', 'parts=("add", "double")')
+    (own / "counter.py").write_text(text, encoding="utf-8")
+    (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")
+    assert found(own) == []
+
+
 def test_a_students_file_in_the_same_folder_is_no_sheet(own):
     (own / "homework.py").write_text("raise ValueError('loaded')\n", encoding="utf-8")
     with exercises_in(own):

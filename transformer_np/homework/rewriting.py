@@ -33,6 +33,7 @@ from itertools import pairwise, takewhile
 from operator import eq
 from textwrap import dedent
 
+from ..support.counts import counted
 from .source import Code, is_near, tokens, used_by
 
 
@@ -151,7 +152,7 @@ class Mistakes(Mapping):
         """The places that a rewrite selects among those found."""
         least = 1 if which in ("", "every") else int(which[:-2])
         if len(found) < least:
-            often = f"is in the answer {len(found)} times" if found else "is not in the answer"
+            often = f"is in the answer {counted(len(found), 'time')}" if found else "is not in the answer"
             raise ValueError(f"{about} {often}{f', not {which}' if found else ''}")
         if which == "every":
             return found

@@ -87,7 +87,8 @@ def _signatures(exercise):
     """{name of a method: its signature}, with None for that of a function."""
     reference = exercise.reference
     if isinstance(reference, type):
-        return {name: signature(getattr(reference, name)) for name in ("__init__", *exercise.parts)}
+        methods = {name: getattr(reference, name) for name in ("__init__", *exercise.parts)}
+        return {name: signature(getattr(method, "fget", method)) for name, method in methods.items()}  # of a property
     return {None: signature(reference)}
 
 
