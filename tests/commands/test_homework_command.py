@@ -137,7 +137,7 @@ def test_whose_mistake_it_is(capsys, written):
     assert "It is right as soon as your softmax is." in standing.verdict.message
     standing = standing_with(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
     assert standing.failed and standing.verdict.outcome == "wrong gradient"
-    assert "Checked with the library's softmax" in standing.verdict.message
+    assert "Checked with the right softmax" in standing.verdict.message
     wrong = CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
     standing = standing_with(RIGHT.replace("def softmax_backward", "def helper") + wrong)
     assert standing.failed and "library's" not in standing.verdict.message  # it calls right ones: it is wrong itself

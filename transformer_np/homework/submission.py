@@ -334,7 +334,7 @@ class Checks:
             message = f"{verdict.message}\nIt is right as soon as your {standing.until}."
             return replace(standing, verdict=replace(verdict, message=message))
         own = "do not pass their own checks" if len(wrong) > 1 else "does not pass its own check"
-        message = f"{alone.message}\nChecked with the library's {listed(wrong)}: yours {own} yet."
+        message = f"{alone.message}\nChecked with the right {listed(wrong)}: yours {own} yet."
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, submission, answer):
