@@ -151,6 +151,12 @@ def test_single_numbers_that_were_handed_in_name_a_factor():
     assert describe_exactly(made).name == "constant factor 1 − p"
 
 
+def test_one_boolean_is_of_no_earlier_call_and_hides_nothing():
+    yes, no = np.array(True), np.array(False)
+    found = describe_exactly(3 * [Draw("same", "", yes, no, {}, earlier=[yes])])
+    assert (found.name, found.text) == ("inverted", "`same` is inverted: True and False are swapped.")
+
+
 def test_swapped_results_are_named():
     rng = np.random.default_rng(0)
     dq, dk = rng.normal(size=(2, 3, 4))

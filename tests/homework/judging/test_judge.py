@@ -175,6 +175,11 @@ def scaled_sums(x, w, scale=1.0):
 outcome: not started
 def scaled_sums(x, w, scale=1.0): ...
 
+--- nothing written, whatever else may be given
+outcome: not started
+def scaled_sums(x, w, scale=1.0, *others, **more):
+    raise NotImplementedError
+
 --- nothing but an exception with a text
 outcome: not started
 says: scaled_sums: not started.

@@ -98,6 +98,12 @@ def rnn_backward(dh, x, h, w_x, w_h):
         db += da.sum(0)
     return dx, dw_x, dw_h, db
 
+--- a factor too many
+says: The results are right without a factor of `x * sig`.
+def silu_backward(dy, x):
+    sig = (1 + np.tanh(x / 2)) / 2
+    return dy * sig * (1 + x * sig * (1 - sig))  # shown
+
 --- a seed that is not handed on
 says: The seed is not used
 repair: rng = np.random.default_rng(rng)
@@ -652,6 +658,13 @@ def softmax_backward(dy, y, axis=-1):
     shared = y * dy.sum(axis=axis, keepdims=True)
     return y * (dy - shared)  # shown
 
+--- a size that is divided would make up for what is missing elsewhere
+says: The results are as if `dloss` were 1.0
+def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+    N = len(center)  # not shown
+    one, noise = ((p_context - 1) / N)[:, None], (p_negatives / N)[:, :, None]
+    return one * context + (noise * negatives).sum(1), one * center, noise * center[:, None]
+
 --- a counter is no place where a mean is taken for a sum
 says: averaged over its pairs
 def relative_position_bias_backward(dbias, buckets, num_buckets):
@@ -911,6 +924,25 @@ def additive(mask, dtype=np.float32):
     number = np.asarray(mask).astype(dtype)
     hidden = number * dtype(-np.inf)  # shown
     return hidden
+
+--- an infinity that right answers have is not where it first occurs
+says: NaN first occurs in line @:
+marks: scores - log_total[..., None]
+from transformer_np import functional as F
+
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=256):
+    t, shape = lambda x: np.swapaxes(x, -1, -2), (q.shape[-2], k.shape[-2])
+    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+    masks = [np.broadcast_to(m, np.broadcast_shapes(m.shape, shape)) for m in masks]
+    dq, dk, dv = map(np.zeros_like, (q, k, v))
+    for s in range(shape[1]):
+        one = np.s_[..., s : s + 1, :]
+        scores = F.attention_scores(q, k[one], tuple(m[..., s : s + 1] for m in masks))
+        a = np.exp(scores - log_total[..., None])  # shown
+        ds = a * (dout @ t(v[one]) - (dout * out).sum(-1, keepdims=True)) / q.shape[-1] ** 0.5
+        dq += ds @ k[one]
+        dk[one], dv[one] = t(ds) @ q, t(a) @ dout
+    return dq, dk, dv
 
 --- a division by 0 is told with the line where it first occurs
 says: A division by 0 first occurs in line @:

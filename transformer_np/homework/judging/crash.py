@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from dis import get_instructions
 from functools import lru_cache
-from inspect import Parameter, signature
+from inspect import Parameter, getargs, signature
 from pathlib import Path
 
 from ..guard import files_of_the_teacher, is_students
@@ -123,9 +123,9 @@ def warn_of(error, name):
 def _is_begun(error):
     """Whether the student's function that raises does anything else."""
     code = next((frame.f_code for frame, _ in _running(error)), None)
-    return bool(code) and (
-        set(code.co_names) > {"NotImplementedError"} or code.co_nlocals > code.co_argcount + code.co_kwonlyargcount
-    )
+    args, *others = getargs(code) if code else ((), None, None)  # *args and **options are variables, too
+    given = len(args) + sum(map(bool, others))
+    return bool(code) and (set(code.co_names) > {"NotImplementedError"} or code.co_nlocals > given)
 
 
 def _kind_and_text(error):

@@ -204,6 +204,10 @@ def _special(edit, code, new):
         return f"`{code}` goes over all axes: it must go over some of them only."
     if edit.kind == "lost axis" and isinstance(edit.new, ast.Subscript):
         return f"`{code}` {'needs one more axis' if new.endswith('None]') else 'has one axis too many'} at its end."
+    if edit.kind == "extra part" and isinstance(edit.node, ast.BinOp | ast.BoolOp | ast.Call):
+        is_sum = isinstance(getattr(edit.node, "op", None), ast.Add | ast.Sub)
+        part = {ast.BoolOp: "condition", ast.Call: "function"}.get(type(edit.node), "term" if is_sum else "factor")
+        return f"The results are right without a {part} of `{code}`."
     if edit.kind == "missing bound":
         return f"`{code}` must not be {'below 0' if new.startswith('max') else 'above 1'} here."
     if edit.kind == "comparison":

@@ -440,11 +440,14 @@ def _missing(node, parent, field, names):
     for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
         yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
+    code = ast.unparse(node)
+    is_size = code.startswith("len(") or (isinstance(node, ast.Subscript) and ".shape[" in code)
     for name in names.at(node):
         if is_name(node, name):  # x + x may only overflow
             continue
         other = {"y": ast.Name(name, ast.Load()), "x": node}
-        yield from (("missing factor", _filled(_parsed(form), other)) for form in ("x * y", "x / y"))
+        forms = ("x * y",) if is_size else ("x * y", "x / y")  # a divided size would make up for a factor elsewhere
+        yield from (("missing factor", _filled(_parsed(form), other)) for form in forms)
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
             yield from (("missing term", _filled(_parsed(form), other)) for form in ("x + y", "x - y"))
 

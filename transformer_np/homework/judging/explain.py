@@ -177,7 +177,7 @@ def smallest_call(found):
         return ""
     index = tuple(int(n) for n in np.argwhere(draw.wrong)[0])
     given, name = finding.arguments, draw.name
-    calls = finding.case.arguments[0] if len(finding.case.arguments) == 1 else None
+    calls = finding.case.arguments[0] if len(finding.case.arguments) == 1 and finding.exercise.drive is not call else ()
     if isinstance(calls, list) and len(index) == 1 and index[0] < len(calls):  # one number for each of many calls
         given = dict(zip(signature(finding.exercise.reference).parameters, calls[index[0]], strict=False))
         row = index

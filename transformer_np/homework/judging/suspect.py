@@ -317,7 +317,8 @@ def first_not_finite(sides):
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
         own, when = sides.run(number)
-        usual = {str(value) for right in finding.expected for value in right.flat if np.isinf(value)}
+        right = [value for values, _ in sides.right_values(number) for value in values]  # such as a mask's −inf
+        usual = set().union(*map(_not_finite, (*finding.expected, *right))) - {"nan"}
         kinds = {node: [*map(_not_finite, values)] for node, values in own.items()}
         made = []  # (time, node, value) of the first value of each expression that is not finite
         for node, values in own.items():
@@ -328,7 +329,7 @@ def first_not_finite(sides):
                 continue
             value = values[first]
             is_written = np.isscalar(value) and all(kinds[n][0] for n in inputs_of(node, own))  # as -np.inf
-            if not (is_written or sides.is_right(value, number)):  # such as a mask's −inf
+            if not (is_written or sides.is_right(value, number)):
                 made.append((when[node][first], node, value))
         finite = (n for n, values in own.items() if is_number(values[0]) and not any(kinds[n]))
         within = {part for n in finite for part in ast.walk(n)}  # 1 / (1 + inf) is right
