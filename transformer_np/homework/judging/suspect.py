@@ -317,8 +317,9 @@ def first_not_finite(sides):
         if not any((~np.isfinite(a) & np.isfinite(b)).any() for a, b in pairs if a.shape == b.shape):
             continue
         own, when = sides.run(number)
-        right = [value for values, _ in sides.right_values(number) for value in values]  # such as a mask's −inf
-        usual = set().union(*map(_not_finite, (*finding.expected, *right))) - {"nan"}
+        right = [value for values, _ in sides.right_values(number) for value in values]
+        usual = set().union(*map(_not_finite, right)) & {"-inf"}  # as of masks, when inf is often an overflow
+        usual |= set().union(*map(_not_finite, finding.expected)) - {"nan"}
         kinds = {node: [*map(_not_finite, values)] for node, values in own.items()}
         made = []  # (time, node, value) of the first value of each expression that is not finite
         for node, values in own.items():
