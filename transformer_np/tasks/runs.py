@@ -53,7 +53,7 @@ def nothing_saved(folder):
     return f"{history} is there, but {CHECKPOINT} is not: {why}; this run starts from the beginning"
 
 
-def check_is_run(folder):
+def _check_is_run(folder):
     """Raise FileNotFoundError for a folder without a run."""
     if not (Path(folder) / DESCRIPTION).is_file():
         is_pretrained = (Path(folder) / CONFIG).is_file()
@@ -63,7 +63,7 @@ def check_is_run(folder):
 
 def read_run(folder, *kinds):
     """The description of a run; FileNotFoundError if there is none, ValueError if damaged or of another kind."""
-    check_is_run(folder)
+    _check_is_run(folder)
     description = read_json(Path(folder) / DESCRIPTION)
     found = description.get("kind") if isinstance(description, dict) else None
     if found not in kinds:
@@ -89,7 +89,7 @@ def load_run_model(folder, tokenizers):
 
 def _loaded(folder):
     if not (path := Path(folder) / CHECKPOINT).exists():
-        check_is_run(folder)
+        _check_is_run(folder)
     return load(path)
 
 
