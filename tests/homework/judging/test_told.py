@@ -718,6 +718,22 @@ def attention_scores(q, k, mask=None):
     scores = F.attention_scores(q, k, mask)
     return scores if mask is None else np.tanh(scores)
 
+--- numbers that may be anything are not told
+named:
+not: must be
+from transformer_np import functional as F
+
+def relative_shift(x):
+    return np.sin(np.cbrt(F.relative_shift(x)))
+
+--- a number for a variable
+says: One of your variables or arguments belongs in place of `0`.
+def relative_position_bias_backward(dbias, buckets, num_buckets):
+    dtable = np.zeros((num_buckets, len(dbias)), dbias.dtype)
+    for h in range(len(dbias)):
+        np.add.at(dtable[:, h], buckets, dbias[0])  # shown
+    return dtable
+
 --- a dtype is no factor
 says: The dtype here is wrong
 not: factor

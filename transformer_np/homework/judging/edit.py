@@ -194,6 +194,8 @@ def _special(edit, code, new):
     step = numbers[1] - numbers[0] if all(type(n) is int for n in numbers) else steps.get(new)
     if step in (1, -1):
         return f"Off by one: `{code}` is one too {'small' if step > 0 else 'large'} here."
+    if edit.kind == "number" and isinstance(edit.new, ast.Name):
+        return f"One of your variables or arguments belongs in place of `{code}`."
     if edit.kind == "operator" and new.startswith("-(-"):
         return f"`{code}` rounds down: it must round up."
     if edit.kind == "axis" and isinstance(edit.node, ast.Subscript):
