@@ -81,8 +81,7 @@ def edits_of(tree, without=(), order=()):
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
-    parts = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and getattr(n.value, "attr", "") == "shape"]
-    of_shapes = {n for part in parts for n in ast.walk(part.slice)}
+    of_shapes = {n for part in filter(_is_of_shape, ast.walk(tree)) for n in ast.walk(part.slice)}
     for parent, field, index, node, is_size in places(tree, without):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
@@ -96,6 +95,11 @@ def edits_of(tree, without=(), order=()):
     for key, edits in alike.items():
         if len(edits) > 1:
             yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
+
+
+def _is_of_shape(node):
+    """Whether a node is a size, `x.shape[…]`."""
+    return isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape"
 
 
 def _order(number, kind, node, parent, new, in_targets, of_shapes, names):
@@ -440,13 +444,12 @@ def _missing(node, parent, field, names):
     for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
         yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
-    code = ast.unparse(node)
-    is_size = code.startswith("len(") or (isinstance(node, ast.Subscript) and ".shape[" in code)
+    # a divided size would make up for a factor elsewhere
+    forms = ("x * y",) if _is_of_shape(node) or name_of(getattr(node, "func", None)) == "len" else ("x * y", "x / y")
     for name in names.at(node):
         if is_name(node, name):  # x + x may only overflow
             continue
         other = {"y": ast.Name(name, ast.Load()), "x": node}
-        forms = ("x * y",) if is_size else ("x * y", "x / y")  # a divided size would make up for a factor elsewhere
         yield from (("missing factor", _filled(_parsed(form), other)) for form in forms)
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
             yield from (("missing term", _filled(_parsed(form), other)) for form in ("x + y", "x - y"))

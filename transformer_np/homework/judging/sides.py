@@ -102,18 +102,18 @@ class Sides:
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         inside = [n for n in calls if name_of(n.func) in functions - {*self.family.trees} | generators]
         inside += [n for n in calls if any(isinstance(a, ast.Name) and a.id in functions for a in n.args)]
+        inside += [n for n in calls if self._is_given_right(n, number)]
         fine = self.fine_in(number, False)
-        no_data = {n for n, values in self.values(number).items() if values[0] is None}
-        inside += [n for n in calls if self._is_given_right(n, fine | no_data)]
         right = {name_of(call.func) for call in self._calls if call in fine}  # which give something right elsewhere
         return any(n not in fine and name_of(n.func) not in right for n in inside)
 
-    def _is_given_right(self, call, fine):
+    def _is_given_right(self, call, number):
         """Whether a helper of the student's gets all that it takes, and nothing wrong: the mistake is in there."""
+        own, fine = self.values(number), self.fine_in(number, False)
         helper = self.family.trees.get(name_of(call.func))
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         takes = [n for n in ast.walk(helper.args) if isinstance(n, ast.arg)] if hasattr(helper, "args") else ()
-        return 0 < len(takes) == len(given) and fine.issuperset(given)
+        return 0 < len(takes) == len(given) and all(n in fine or (n in own and own[n][0] is None) for n in given)
 
     def written_into(self, variable):
         """The values of the assignments to a variable."""
