@@ -690,8 +690,45 @@ def relu(x):
         flat[i] = positive(flat[i])
     return flat.reshape(x.shape)
 
+--- what belongs behind a loop
+says: Line 7 belongs behind the loop in line 4; that makes it right: return mask ^^^
+once: belongs behind
+def causal_mask(T, S=None):
+    mask = np.zeros((T, S or T), dtype=bool)
+    for t in range(T):
+        for s in range(S or T):
+            mask[t, s] = s > t + (S or T) - T
+        return mask  # shown
+
+--- what belongs in a loop
+says: Line 6 belongs in the loop in line 4; that makes it right: dtable[i] = old + row ^^^
+def embedding_backward(dy, ids, num_embeddings):
+    dtable = np.zeros((num_embeddings, dy.shape[-1]), dy.dtype)
+    for i, row in zip(ids.reshape(-1), dy.reshape(-1, dy.shape[-1])):
+        old = dtable[i]
+    dtable[i] = old + row  # shown
+    return dtable
+
+--- what belongs behind several lines
+says: Line 4 belongs behind lines 5 to 6; that makes it right: rows = y ^^^
+def linear(x, w, b=None):
+    y = x @ w
+    rows = y  # shown
+    if b is not None:
+        y = y + b
+    return rows
+
+--- a bound that is too narrow
+says: the error of
+says: is a bound too narrow for them, or a small term missing?
+says: One change in line 3 makes it right for the lecture: x = np.clip(x, -5, 5) ^^^
+def tanh(x):
+    x = np.clip(x, -5, 5)  # shown
+    up, down = np.exp(x), np.exp(-x)
+    return (up - down) / (up + down)
+
 --- what belongs before a loop
-says: in another place makes it right
+says: Line 5 belongs before the loop in line 4; that makes it right
 def dropout(x, p, rng):
     keep = np.empty(x.shape, dtype=bool)
     for row in keep.reshape(-1, x.shape[-1]):

@@ -171,6 +171,8 @@ _AROUND = {
 def about(edit):
     """The sentence of a kind of edit, about the code that is edited."""
     code, new = ast.unparse(edit.node), ast.unparse(edit.new)
+    if edit.kind == MOVE:
+        return f"{_lines(edit.node).capitalize()} {_belongs(edit)}."
     if edit.kind == "name" and edit.is_exchange:
         return f"`{code}` and `{new}` are in each other's place."
     if edit.kind == "name" and isinstance(edit.node, ast.Assign):
@@ -179,6 +181,22 @@ def about(edit):
     is_short = len(code) <= WIDTH // 2
     special = _special(edit, code, new) if is_short else ""
     return special or of_kind(edit.kind, f"`{code}`" if is_short else "this", around)
+
+
+def _belongs(edit):
+    """Where the lines belong that an Edit moves."""
+    (other,), verb = edit.also, "belongs" if edit.node.lineno == edit.node.end_lineno else "belong"
+    loop = f"the loop in line {other.node.lineno}"
+    if isinstance(other.new, ast.For | ast.While):
+        return f"{verb} in {loop}"
+    if isinstance(edit.new, ast.Pass):
+        return f"{verb} {'before' if other.new.body[0] is edit.node else 'behind'} {loop}"
+    return f"{verb} {'behind' if edit.index < other.index else 'before'} {_lines(other.node)}"
+
+
+def _lines(node):
+    one = node.lineno == node.end_lineno
+    return f"line {node.lineno}" if one else f"lines {node.lineno} to {node.end_lineno}"
 
 
 def of_kind(kind, code="this", function="a function"):

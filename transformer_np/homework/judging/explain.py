@@ -8,6 +8,7 @@ import numpy as np
 from ..exercise import call
 from .compare import close
 from .cover import CHANCE, MOST, NOTHING, Cells, Cover, unwarned
+from .edit import MOVE
 from .hypothesis import Hypothesis
 from .words import WIDTH, cases_of, listed, subject, with_cases
 
@@ -47,7 +48,7 @@ def explain(trials, found, place=None):
         if not told.texts and not told.names and not place and cells.first_failed.results is not None:
             told.say(None, smallest_call(found))
         texts, names = told.texts[: MOST + 1], told.names
-        if place and (not texts or _says_more(place, cells, cover)):
+        if place and place.kind != MOVE and (not texts or _says_more(place, cells, cover)):  # whose line says it
             texts.append(place.edit.text)
         return Explanation(names, texts, told.where())
 

@@ -202,7 +202,7 @@ def _of_place(place, right):
     """The lines of a Place, with what is proved of them."""
     lines = [*place.marks]
     if place.kind == MOVE:
-        return (f"Line {place.line} in another place makes {right}:", *place.marks.values())
+        return (f"{place.edit.text[:-1]}; that makes {right}:", *place.marks.values())
     if len(lines) == 1:
         change = {1: "One change", 2: "Two changes"}.get(place.changes, "Several changes")
         return (f"{change} in line {place.line} make{'s' * (place.changes == 1)} {right}:", *place.marks.values())

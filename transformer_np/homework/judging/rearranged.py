@@ -1,6 +1,7 @@
 """Edits of several places at once: parameters, names and lines that change their places."""
 
 import ast
+import copy
 from dataclasses import replace
 from itertools import combinations, pairwise
 
@@ -15,7 +16,7 @@ def of_several_places(tree, without, order):
     yield from _reordered(tree, order)
     yield from _exchanged(tree)
     yield from _moved(tree, without)
-    yield from _before_loops(tree, without)
+    yield from _out_of_loops(tree, without)
 
 
 def _reordered(tree, order):
@@ -50,25 +51,29 @@ def _exchanged(tree):
 
 
 def _moved(tree, without):
-    """Edits that move a line behind the next one. Of a line and a loop or branch the line is marked."""
+    """Edits that move a line behind the next one, or to the end of the loop above it. Of a line and a loop or branch
+    the line is marked."""
     for parent in ast.walk(tree):
         for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
             for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
-                    both = [
-                        Edit(MOVE, 1, line, parent, field, i, below),
-                        Edit(MOVE, 1, below, parent, field, i + 1, line),
-                    ]
-                    first, other = sorted(both, key=lambda edit: hasattr(edit.node, "body"))
-                    yield replace(first, also=(other,))
+                if any(isinstance(one, _NOT_MOVED) or counts(one) for one in (line, below)):
+                    continue
+                both = [Edit(MOVE, 1, line, parent, field, i, below), Edit(MOVE, 1, below, parent, field, i + 1, line)]
+                first, other = sorted(both, key=lambda edit: hasattr(edit.node, "body"))
+                yield replace(first, also=(other,))
+                if isinstance(line, ast.For | ast.While):
+                    longer = copy.copy(line)
+                    longer.body = [*line.body, below]
+                    inside = Edit(MOVE, 1, line, parent, field, i, longer)
+                    yield Edit(MOVE, 1, below, parent, field, i + 1, ast.Pass(), (inside,))
 
 
-def _before_loops(tree, without):
-    """Edits that move an assignment in a loop to before the loop."""
+def _out_of_loops(tree, without):
+    """Edits that move an assignment in a loop to before the loop, or the last line of a loop to behind it."""
     for parent, field, i, loop, _ in places(tree, without):
-        for k, line in enumerate(loop.body if isinstance(loop, ast.For | ast.While) else ()):
-            if isinstance(line, ast.Assign):
-                both = ast.If(ast.Constant(True), [line, loop], [])
-                outside = Edit(MOVE, 0, loop, parent, field, i, both)
+        body = loop.body if isinstance(loop, ast.For | ast.While) else ()
+        for k, line in enumerate(body):
+            for both in [[line, loop]] * isinstance(line, ast.Assign) + [[loop, line]] * (line is body[-1]):
+                outside = Edit(MOVE, 0, loop, parent, field, i, ast.If(ast.Constant(True), both, []))
                 yield Edit(MOVE, 0, line, loop, "body", k, ast.Pass(), (outside,))

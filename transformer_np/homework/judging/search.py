@@ -37,7 +37,8 @@ class Search:
         of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
         self._shared = parameters(of_right) if of_right else set()
         self._usual = max(1, self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
-        family.most_steps = 2 * self._usual + 20
+        sizes = [array.size for n in numbers for array in trials.expected[n] or ()]
+        family.most_steps = 2 * self._usual + max(sizes, default=0)  # a loop may go over all numbers
         self._work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         self._work += OF_A_STEP * self._usual
         wrong = [n for n in numbers if (not found[n].right if wanted is None else n in wanted)]
@@ -68,9 +69,10 @@ class Search:
                 break
             self.trials.left -= of_edit
             if self._makes_right(edit):
-                first = first or edit
                 if self.wanted or not self.leaves(edit):
                     return edit
+                if first is None or first.kind == MOVE:  # which may only take a line out of effect
+                    first = edit
         return first
 
     def _edits(self):

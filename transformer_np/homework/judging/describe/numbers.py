@@ -215,12 +215,19 @@ def nearly_right(draw):
     actual, right = floats(draw)
     largest, error = np.abs(right).max(initial=1e-30), np.abs(actual - right)
     if (error <= 3e-3 * np.maximum(np.abs(right), 1e-2 * largest)).all():
-        text = (
-            f"{draw.name} is nearly right: the error is {error.max() / largest:.1g} times the largest number. Low "
-            "precision (float16), a rounded constant, or a small term such as eps that is missing or in the wrong "
-            "place can do that."
+        many, of_all = draw.wrong.sum(), draw.wrong.size
+        where, cause = (
+            "",
+            (
+                "Low precision (float16), a rounded constant, or a small term such as eps that is missing or in the wrong "
+                "place can do that."
+            ),
         )
-        yield "nearly right", text
+        if 2 * many < of_all:
+            where = f" of {many} of {of_all} numbers"
+            cause = "What is special about these: is a bound too narrow for them, or a small term missing?"
+        error = f"the error{where} is {error.max() / largest:.1g} times the largest number"
+        yield "nearly right", f"{draw.name} is nearly right: {error}. {cause}"
 
 
 OF_NUMBERS = (
