@@ -37,7 +37,8 @@ ADVICE = {  # the layers of the package do this; one that does not is right as l
     "wrong ids are refused": state.wrong_ids_are_refused,
     "a wrong dout is refused": state.a_wrong_dout_is_refused,
 }
-OF_A_MODEL = {"rows of a batch do not mix": state.rows_do_not_mix, "the future is hidden": state.the_future_is_hidden}
+OF_A_MODEL = {"rows of a batch do not mix": state.rows_do_not_mix}
+OF_A_CAUSAL_MODEL = OF_A_MODEL | {"the future is hidden": state.the_future_is_hidden}
 
 
 @dataclass
@@ -94,7 +95,7 @@ def check_layer(layer, *inputs, on_fail="raise", rng=0, max_entries=10, **option
 
     Raises TypeError for what is no Module, AssertionError for a broken rule.
     """
-    return _check(layer, list(inputs), options, {**BASIC, **RULES}, on_fail, rng, max_entries, False)
+    return _check(layer, list(inputs), options, BASIC | RULES, on_fail, rng, max_entries)
 
 
 def check_model(model, batch, causal=False, on_fail="raise", rng=0, max_entries=3, **options):
@@ -110,7 +111,8 @@ def check_model(model, batch, causal=False, on_fail="raise", rng=0, max_entries=
     """
     check_flag("causal", causal)
     inputs, more = _inputs_of(model, batch)
-    return _check(model, inputs, more | options, {**BASIC, **RULES, **OF_A_MODEL}, on_fail, rng, max_entries, causal)
+    rules = BASIC | RULES | (OF_A_CAUSAL_MODEL if causal else OF_A_MODEL)
+    return _check(model, inputs, more | options, rules, on_fail, rng, max_entries)
 
 
 def _inputs_of(model, batch):
@@ -129,7 +131,7 @@ def _inputs_of(model, batch):
     return [found[name] for name in names], {name: value for name, value in found.items() if name not in names}
 
 
-def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal):
+def _check(module, inputs, options, rules, on_fail, rng, max_entries):
     check_choice("on_fail", on_fail, ("raise", "return"))
     if max_entries is not None:
         check_at_least("max_entries", max_entries, 1)
@@ -139,7 +141,7 @@ def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal)
     if not isinstance(module, Module):
         how = f"write `class {name}(Module)`, with `from transformer_np.module import Module, Parameter`"
         raise TypeError(f"a layer or model is a Module, got {name}: {how}")
-    case = Case(module, [_as_input(x) for x in inputs], options, as_rng(rng), max_entries, is_causal)
+    case = Case(module, [_as_input(x) for x in inputs], options, as_rng(rng), max_entries)
     report = ContractReport(name)
     for rule, function in rules.items():
         needed = [*BASIC, *(BEFORE_GRADIENTS if rule == "gradients are right" else ())]

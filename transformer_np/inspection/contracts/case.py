@@ -19,7 +19,6 @@ class Case:
     options: dict
     rng: np.random.Generator
     max_entries: int = 10
-    is_causal: bool = False
 
     def fresh(self, dtype=None):
         """A copy of the module in train(), with cleared gradients and, like the inputs, another dtype if asked."""
