@@ -298,6 +298,13 @@ class Module:
     def num_parameters(self) -> int:
         return sum(parameter.data.size for parameter in self.parameters())
 
+    def generators(self) -> list[np.random.Generator]:
+        """The distinct random generators, the `rng` of the modules, which dropout draws from."""
+        found = {id(module.rng): module.rng for _, module in self.named_modules() if hasattr(module, "rng")}
+        for rng in found.values():
+            check_kind("self.rng of a layer", rng, np.random.Generator)
+        return list(found.values())
+
     def zero_grad(self) -> None:
         for parameter in self.parameters():
             parameter.grad[...] = 0

@@ -228,6 +228,15 @@ class GlobalNoise(Noise):
         return np.random.random(x.shape)  # noqa: NPY002
 
 
+class Seeded(Noise):
+    def __init__(self):
+        super().__init__()
+        self.rng = 0
+
+    def draw(self, x):
+        return np.random.default_rng(self.rng).random(x.shape)
+
+
 class HiddenNoise(Noise):
     def __init__(self):
         super().__init__()
@@ -336,6 +345,7 @@ MISTAKES = {  # what is wrong: the rule that it breaks, and what the message say
     StoresItself: ("eval() keeps nothing", r"array in self.x also in eval\(\). Write self.keep\(x=…\) in forward and"),
     StoresInAList: ("eval() keeps nothing", r"array in self.inputs\[0\] also in eval\(\)"),
     GlobalNoise: ("random numbers come from self.rng", "two copies .* self.rng = np.random.default_rng"),
+    Seeded: ("random numbers come from self.rng", "self.rng of a layer must be a Generator, got 0"),
     HiddenNoise: ("random numbers come from self.rng", "draws random numbers, but not from self.rng"),
     NoiseInEval: ("eval() keeps nothing", "two forward passes in eval.* differ. Draw random numbers only"),
     Lambda: ("copies stand alone", "pickle raised .*lambda.* Hold only arrays"),
@@ -403,6 +413,7 @@ def test_the_layer_is_left_alone(x):
 def test_one_mistake_is_said_once(x):
     report = check_layer(InPlace(), x, on_fail="return")
     assert report.broken == ["arguments are not changed"] and report.unasked == ["gradients are right"]
+    assert check_layer(GlobalNoise(), x, on_fail="return").broken == ["random numbers come from self.rng"]
     report = check_layer(CountsOnce(), np.array([[1, 4, 0], [2, 2, 1]]), on_fail="return")
     (message,) = report.messages["gradients are right"]
     assert re.search(r"The id [12] comes several times, .* F.embedding_backward adds all", message)

@@ -162,12 +162,12 @@ def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, 
     damage(path)
     trainer = make_trainer(path)
     fit_before = values(trainer)
-    state = json.dumps(trainer.state.generators()[0].bit_generator.state)
+    state = json.dumps(trainer.model.generators()[0].bit_generator.state)
     with pytest.raises(ValueError, match=message) as caught:
         trainer.resume()
     assert str(path) in str(caught.value)
     assert_same(values(trainer), fit_before)
-    assert json.dumps(trainer.state.generators()[0].bit_generator.state) == state
+    assert json.dumps(trainer.model.generators()[0].bit_generator.state) == state
 
 
 # --- validation, a training that diverges, and Ctrl-C ----------------------------------------------------------------

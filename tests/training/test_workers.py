@@ -146,7 +146,7 @@ def train(make=translation, workers=1, steps=STEPS, path=None, resume=False, bat
 def values(trainer):
     """What a training consists of, {name: array}; random states as what they would draw next, twice."""
     drawn = {}
-    for generator in trainer.state.generators():
+    for generator in trainer.model.generators():
         state = generator.bit_generator.state
         drawn[f"drawn {len(drawn)}"] = np.concatenate([generator.random(3, np.float32), generator.random(3)])
         generator.bit_generator.state = state

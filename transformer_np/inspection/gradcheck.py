@@ -180,7 +180,7 @@ def _of_module(module, method, inputs, options, rng):
     module = copy.deepcopy(module).astype(np.float64)
     if not module.keeping:
         module.eval(keep=True)
-    generators = [m.rng for _, m in module.named_modules() if hasattr(m, "rng")]
+    generators = module.generators()
     states = [g.bit_generator.state for g in generators]
 
     def forward():

@@ -158,7 +158,7 @@ def drawing_by_rows(model):
     """Inside the block, the modules of the model draw from RowDraws  ->  the list of these RowDraws."""
     drawing = [module for _, module in model.named_modules() if hasattr(module, "rng")]
     generators = [module.rng for module in drawing]
-    draws = {id(generator): RowDraws(generator) for generator in generators}
+    draws = {id(generator): RowDraws(generator) for generator in model.generators()}
 
     for module, generator in zip(drawing, generators, strict=True):
         module.rng = draws[id(generator)]

@@ -43,15 +43,10 @@ class State:
         """Whether the objective carries a state from step to step."""
         return hasattr(self.objective, "state_dict")
 
-    def generators(self):
-        """The distinct random generators in the model, which dropout draws from."""
-        found = {id(m.rng): m.rng for _, m in self.model.named_modules() if hasattr(m, "rng")}
-        return list(found.values())
-
     @contextmanager
     def restored(self):
         """After the block, the generators and what the objective carries are as they were before."""
-        generators = self.generators()
+        generators = self.model.generators()
         states = [generator.bit_generator.state for generator in generators]
         carried = {name: array.copy() for name, array in self.objective.state_dict().items()} if self.carries else {}
         try:
@@ -84,7 +79,7 @@ class State:
         header = {
             **self.header, **model_header(self.model), **(self.best.header() if self.best else {}), "step": self.step,
             "seconds": self.history.seconds, "history": checksum, "optimizer": type(self.optimizer).__name__,
-            "random_states": [generator.bit_generator.state for generator in self.generators()],
+            "random_states": [generator.bit_generator.state for generator in self.model.generators()],
         }  # fmt: skip
         save_checkpoint(path, tensors, header)
 
@@ -109,7 +104,7 @@ class State:
         if (was := header.get("optimizer", optimizer)) != optimizer:  # other classes have averages of the same names
             raise ValueError(f"{path} belongs to another run: its optimizer is {was}, not {optimizer}")
         try:
-            generators, states = self.generators(), header["random_states"]
+            generators, states = self.model.generators(), header["random_states"]
             history, record = read_history(path, tensors, header)
         except KeyError as error:
             raise ValueError(f"{path} cannot be resumed: {error} is missing, as in a merged run") from None

@@ -17,6 +17,7 @@ BASIC = {  # without these no other rule can be asked
     "forward returns an array": passes.forward_returns_an_array,
     "forward keeps the dtype": passes.forward_keeps_the_dtype,
     "backward returns a gradient for each input": passes.backward_returns_a_gradient_for_each_input,
+    "random numbers come from self.rng": state.randomness_is_its_own,
 }
 RULES = {
     "backward keeps the dtype": passes.backward_keeps_the_dtype,
@@ -28,7 +29,6 @@ RULES = {
     "eval() keeps nothing": state.eval_keeps_nothing,
     "eval(keep=True) keeps what backward needs": state.eval_can_keep,
     "no backward of an earlier forward": state.no_backward_of_an_earlier_forward,
-    "random numbers come from self.rng": state.randomness_is_its_own,
     "copies stand alone": state.copies_stand_alone,
     "a refused call leaves nothing": state.a_refused_call_leaves_nothing,
 }

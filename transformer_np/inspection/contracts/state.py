@@ -118,7 +118,7 @@ def randomness_is_its_own(case):
     if not same(first, second):
         advice = "Draw from a Generator of the layer's own, self.rng = np.random.default_rng(rng), not from np.random."
         yield f"two copies with the same state give different outputs. {advice}"
-    elif not same(case.forward(one), first) and not any(hasattr(part, "rng") for _, part in one.named_modules()):
+    elif not one.generators() and not same(case.forward(one), first):
         yield "the layer draws random numbers, but not from self.rng, where gradient checks and checkpoints look."
 
 
