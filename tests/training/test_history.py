@@ -50,9 +50,10 @@ def test_neither_memory_nor_checkpoint_grows(tmp_path):
 
 def test_rows_after_the_checkpoint_are_cut_off(tmp_path):
     """Of a process that died between the two files, or in the middle of a row."""
-    straight = trained(tmp_path / "straight", 9)
-    path = tmp_path / "file"
+    straight = trained(tmp_path / "rate_0.1", 9)
+    path = tmp_path / "rate_0.01"  # .01 is no ending to replace
     trained(path, 5)
+    assert len(straight.history.losses) == 9
     for leftover in (b"x" * 7, b"x" * 160):
         before = history_path(path).read_bytes()[:80]
         history_path(path).write_bytes(before + leftover)
@@ -60,7 +61,7 @@ def test_rows_after_the_checkpoint_are_cut_off(tmp_path):
         assert history_path(path).read_bytes() == before and len(again.history.losses) == 5
     resumed = trained(path, 9, resume=True, checkpoint_every=2)
     assert resumed.history.losses == straight.history.losses
-    assert history_path(path).read_bytes() == history_path(tmp_path / "straight").read_bytes()
+    assert history_path(path).read_bytes() == history_path(tmp_path / "rate_0.1").read_bytes()
     assert History.load(path) == resumed.history
     assert plots.training_curve(History.load(path)).axes
 

@@ -141,4 +141,4 @@ def read_history(checkpoint, tensors, header):
 
 def history_path(checkpoint):
     """The file of the record that belongs to a checkpoint."""
-    return Path(checkpoint).with_suffix(".history")
+    return Path(f"{str(checkpoint).removesuffix('.safetensors')}.history")  # rate_0.1 and rate_0.2 have two
