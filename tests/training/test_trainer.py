@@ -256,11 +256,13 @@ class OfUnshaped(TeacherForcing):
         Objective.__init__(self, model, PAD)
 
 
-def test_a_model_of_ones_own_is_saved_in_a_new_folder_and_resumed(tmp_path):
+@pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64"])
+def test_a_model_of_ones_own_is_saved_in_a_new_folder_and_resumed(tmp_path, bits):
     path = tmp_path / "new" / "run" / "own.safetensors"
 
     def of_own():
         model = Unshaped()
+        model.inner.decoder[0].add_norm1.dropout.rng = np.random.Generator(getattr(np.random, bits)(1))
         return Trainer(model, Adam(model.parameters()), OfUnshaped(model), checkpoint=path)
 
     whole, first, second = of_own(), of_own(), of_own()

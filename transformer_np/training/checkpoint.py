@@ -26,7 +26,7 @@ def save_checkpoint(path, tensors, header):
 
     check_kind("tensors", tensors, Mapping)
     tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number keeps the shape ()
-    text = json.dumps(header)
+    text = json.dumps(header, default=np.ndarray.tolist)  # some random states are arrays
     sums = {name: _sum(array) for name, array in tensors.items()}
     content = save(tensors, {_HEADER: text, _SUMS: json.dumps({"tensors": sums, "header": _sum(text)})})
     write_atomically(path, lambda temporary: temporary.write_bytes(content))
