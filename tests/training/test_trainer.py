@@ -302,6 +302,7 @@ def uncounted(model=MODEL, optimizer=ADAM, **options):
         (lambda: Trainer(MODEL, ADAM, None), TypeError, "objective must be an object with .forward"),
         (lambda: uncounted(tokens_at_once=9), TypeError, r"with \.count"),
         (lambda: uncounted(header={"a": {1}}), TypeError, "header must be JSON"),
+        (lambda: uncounted(header=["a"]), TypeError, "header must be a dict, got"),
         (lambda: uncounted().resume(), ValueError, "pass checkpoint=…"),
         (lambda: fit(uncounted(), 2, batches=[1]), TypeError, r"with \.batch;"),
         (lambda: fit(uncounted(), 2.5), TypeError, "steps must be a whole"),

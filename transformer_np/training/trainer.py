@@ -36,7 +36,7 @@ class Trainer:
     clip_norm: the largest norm of all gradients together
     checkpoint: path of the file to save to and to resume from; it holds model, optimizer and random states. A file
         beside it, with the ending .history, has the loss and the learning rate of every step. `fit` makes the folder
-    header: JSON data to store in the checkpoint
+    header: a dictionary of JSON data to store in the checkpoint
     workers: how many processes share each batch; "auto" is one per core, or one if measured steps are no faster with
         several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is. The losses are the
         same as with one process except for rounding, including dropout. With several processes, a batch must be a
@@ -71,6 +71,7 @@ class Trainer:
             check_flag("keep_best", keep_best)
         if tokens_at_once is not None:
             check_at_least("tokens_at_once", tokens_at_once, 1)
+        check_kind("header", header or {}, dict)
         try:
             json.dumps(header)
         except (TypeError, ValueError) as error:  # here, not after the training
