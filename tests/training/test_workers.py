@@ -110,7 +110,7 @@ def masked():
     model, rng, batches = bert(pooler=False), np.random.default_rng(2), []
     for rows_with_holes in ([0], [4], [1, 2], [3]):
         ids = padded(rng, [8, 2, 5, 3, 8])
-        targets = np.full_like(ids, -1)
+        targets = np.full_like(ids, -100)  # PyTorch's; any negative one does not count
         targets[rows_with_holes, :2] = ids[rows_with_holes, :2]
         ids[rows_with_holes, :2] = V - 1
         batches.append(MaskedBatch(ids, targets))

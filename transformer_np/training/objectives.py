@@ -106,7 +106,7 @@ class MaskedLanguageModel(Objective):
         return self.model.mlm_logits(batch.ids, places=self._places(batch))  # (N, V)
 
     def targets(self, batch):
-        return batch.targets[self._places(batch)]  # (N,)
+        return np.maximum(batch.targets[self._places(batch)], -1)  # (N,)
 
     def _places(self, batch):
         places = batch.targets >= 0  # (B, S)
