@@ -94,9 +94,9 @@ def test_what_the_model_would_have_said_inside_a_longer_prompt_does_not_stop_it(
     [
         ([], "at least one row"), ([[]], "prompt is empty"), ([[1], []], "prompt is empty"),
         ([[1] * (L + 1)], "prompt is 8 tokens long, more than the model's context max_len = 7"),
-        ([[V]], "prompt must lie in 0 … 12, got 13"), ([1, 2], "axes"),
+        ([[V]], "prompt must lie in 0 … 12, got 13"), ([1, 2], "axes"), (5, "prompt must be a list of lists"),
     ],
 )  # fmt: skip
 def test_prompts_that_will_not_do(model, prompt, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         generate(model, prompt, 1)

@@ -109,7 +109,7 @@ def generate_steps(
             kind = type(model).__name__
             raise TypeError(f"model must be called as a GPT is, model(ids, cache, last=…); {kind}: {error}") from None
     config, rng, stop_ids = model.config, checks.as_rng(rng), checks.as_text_ids(stop_ids, "stop_ids")
-    rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
+    rows = [as_ids(row, config.vocab_size, "prompt") for row in checks.as_list("prompt", prompt, "lists of ids")]
     if not rows:
         raise ValueError("prompt is empty: it must have at least one row")
     if any(row.ndim != 1 for row in rows):
