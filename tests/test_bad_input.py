@@ -235,7 +235,8 @@ def test_parameters():
     refused(TypeError, "a Parameter holds floats, got int64", lambda: Parameter(np.ones(3, int)))
     refused(ValueError, r"shape \(3,\) cannot take values of shape \(2,\)", lambda: setattr(layer, "b", a(2)))
     refused(ValueError, "cannot take values of shape", lambda: setattr(layer.w, "grad", a(2, 1)))
-    refused(TypeError, "a parameter holds floats, got None", lambda: setattr(layer, "b", None))
+    for value in (None, "a", 1j, [["a"]]):
+        refused(TypeError, "a parameter holds floats, got", lambda value=value: setattr(layer, "b", value))
     refused(ValueError, "dtype must be a floating type, got .*int32", lambda: layer.astype(np.int32))
     refused(TypeError, "dtype must be a floating type, got None", lambda: layer.astype(None))  # NumPy's float64
     refused(TypeError, "positional", lambda: layer.train(False))  # eval() to others

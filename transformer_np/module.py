@@ -73,9 +73,9 @@ class Parameter:
     def _assign(self, array, values):
         if values is array:  # the last step of `p.grad += …`
             return
-        if values is None:
-            raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
-        values = as_array(values, "the values of a parameter", "floats")
+        given, values = values, as_array(values, "the values of a parameter", "floats")
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"a parameter holds floats, got {short(given)}; for a layer without bias pass bias=False")
         if values.ndim and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
