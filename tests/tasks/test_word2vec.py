@@ -63,7 +63,8 @@ def test_the_model():
 @pytest.mark.parametrize(
     "ids, message",
     [
-        (([7], [1], [[1]]), "must lie in 0 … 6, got 7"),
+        (([7], [1], [[1]]), "center_ids must lie in 0 … 6, got 7"),
+        (([1], [7], [[1]]), "context_ids must lie in 0 … 6, got 7"),
         (([1], [1], [[-1]]), "negative_ids must lie in 0 … 6, got -1"),
         (([1, 2], [1], [[1], [1]]), r"one shape \(N,\), got \(2,\) and \(1,\)"),
         (([1, 2], [1, 2], [[1, 2]]), r"negative_ids must have the shape \(2, K\), got \(1, 2\)"),

@@ -49,8 +49,8 @@ class Word2Vec(Module):
 
         Raises ValueError for ids out of range and for shapes that do not fit together.
         """
-        center_ids, context_ids = as_ids(center_ids, len(self.center.data)), as_ids(context_ids, len(self.center.data))
-        negative_ids = as_ids(negative_ids, len(self.center.data), "negative_ids")
+        ids = {"center_ids": center_ids, "context_ids": context_ids, "negative_ids": negative_ids}
+        center_ids, context_ids, negative_ids = (as_ids(ids[name], len(self.center.data), name) for name in ids)
         if center_ids.ndim != 1 or context_ids.shape != center_ids.shape:
             shapes = f"{center_ids.shape} and {context_ids.shape}"
             raise ValueError(f"center_ids and context_ids must have one shape (N,), got {shapes}")
