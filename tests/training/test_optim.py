@@ -116,6 +116,8 @@ def test_float32_stays_float32(kind):
     data = run(optimizer, [1, 2])
     arrays = [optimizer.data, optimizer.grad, *optimizer.averages.values(), *data]
     assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
+    as_numpy = run(kind(make_parameters(np.float32)), np.array([1, 2]))  # a learning rate in float64
+    assert all(map(np.array_equal, as_numpy, data))
 
 
 # --- the flat buffer -------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Optimizer:
     @lr.setter
     def lr(self, lr):
         check_number("lr", lr, "[0, ∞)")
-        self._lr = lr
+        self._lr = float(lr)  # a float64 of NumPy would make float64 of float32
 
     def __getstate__(self):
         """A copy gathers the copied parameters anew: its buffers would be other arrays than those of the parameters."""
