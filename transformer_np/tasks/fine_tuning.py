@@ -173,7 +173,7 @@ def load(path):
         raise FileNotFoundError(
             f"{path} needs the pretrained folder it was fine-tuned from: {error}; {moved}"
         ) from None
-    model.load_state_dict({n: own[n].data for n in dict(model.named_parameters()) if n in own}, strict=False)
+    model.load_state_dict({n: p.data for n, p in own.items() if n not in learned}, strict=False)
     if base["lora"] is not None:
         add_lora(model, base["lora"], 0, min(int(name.split(".")[1]) for name in learned if ".lora_" in name))
     for name, parameter in model.named_parameters():
