@@ -104,12 +104,13 @@ def test_only_what_should_learn_learns_and_the_run_has_it_all(here, kind, way):
     assert all(not p.frozen for p in model.parameters())
 
 
-@pytest.mark.parametrize("head", [{"num_classes": 3}], ids=str)
+@pytest.mark.parametrize("head", [{"num_classes": 3}, {"token_classes": 4}, {"span_head": True}], ids=str)
 def test_the_head_of_another_task_is_left_behind(here, monkeypatch, head):
     monkeypatch.setitem(MODELS, "bert", lambda V: Bert(BertConfig(V, 16, 12, 3, 3, 20, mlm_head=False, **head)))
     write_folder(here / "other", "bert")
     trained, loaded = Classifier.of(train_classifier(pretrained="other", lora=2)), Classifier.load("run")
     assert loaded.probabilities("a dog") == pytest.approx(trained.probabilities("a dog"), abs=1e-5)
+    assert loaded.model.config.token_classes is None and not loaded.model.config.span_head
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -248,7 +248,7 @@ class ClassifyTask(Task):
         train, validation = ([(one, label) for one, label in part if one.ids] for part in (train, validation))
         if not train or not validation:
             raise ValueError("all texts are empty: the data need texts for training and validation")
-        head = {"mlm_head": False, "num_classes": len(labels)}
+        head = {"mlm_head": False, "token_classes": None, "span_head": False, "num_classes": len(labels)}
         if options.pretrained is not None:
             head |= {"pooler": True, "pooling": options.pooling, "dropout": options.dropout, "seed": options.seed}
             model = fine_tuning.start(options, Bert, **head)
