@@ -99,11 +99,11 @@ def add_lora(model, rank, rng=None, first=0):
     if not attentions or not all(type(attention) in ADAPTED for attention in attentions):
         kinds = {type(attention).__name__ for attention in attentions} or {type(model).__name__}
         raise ValueError(f"LoRA needs blocks with attentions it knows, got {', '.join(sorted(kinds))}")
+    matrices = [{f"lora_{name}": getattr(attention, f"w_{name}") for name in "qkvo"} for attention in attentions]
+    loras = [{name: LoRA(*w.shape, rank, rng=rng, dtype=w.dtype) for name, w in own.items()} for own in matrices]
     model.freeze()
-    for attention in attentions:
-        for name in "qkvo":
-            w = getattr(attention, f"w_{name}")
-            setattr(attention, f"lora_{name}", LoRA(*w.shape, rank, rng=rng, dtype=w.dtype))
+    for attention, own in zip(attentions, loras, strict=True):
+        vars(attention).update(own)
         attention.__class__ = ADAPTED[type(attention)]
     return model
 
