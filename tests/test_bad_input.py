@@ -280,6 +280,8 @@ def test_decode(random_model):
     for _ in range(9):
         model.decode(TGT[:, :1], memory, SRC, cache)
     refused(ValueError, "tgt_in is 10 tokens long", lambda: model.decode(TGT[:, :1], memory, SRC, cache))
+    cache.select([0])
+    refused(ValueError, "batch sizes differ: ids 2, cache 1", lambda: model.decode(TGT[:, :1], memory, SRC, cache))
 
 
 @pytest.mark.parametrize("decode", [greedy_decode, beam_search, lambda *args, **how: list(greedy_steps(*args, **how))])

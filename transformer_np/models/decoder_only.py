@@ -50,7 +50,7 @@ class DecoderOnly(Pretrained, Module):
         cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
         """
         ids = as_rows(ids, self.config.vocab_size)
-        check_cache(cache, self.config.num_layers)
+        check_cache(cache, self.config.num_layers, ids)
         T = ids.shape[1]
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:

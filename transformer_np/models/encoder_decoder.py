@@ -85,7 +85,7 @@ class EncoderDecoder(Module):
         padding: of src, as in `encode`
         """
         tgt_in = as_rows(tgt_in, self.config.tgt_vocab_size, "tgt_in")
-        check_cache(cache, len(self.decoder))
+        check_cache(cache, len(self.decoder), tgt_in)
         past = None if cache is None else cache.ids
         ids = tgt_in if past is None else np.concatenate([past, tgt_in], axis=1)  # (B, S): all target ids so far
         self._check_sequences("tgt_in", ids, padded=self.pads_target)

@@ -214,13 +214,16 @@ def check_has(name, value, *attributes):
         raise TypeError(f"{name} must be an object with .{', .'.join(attributes)}; got {short(value)}") from None
 
 
-def check_cache(cache, num_blocks):
-    """Raise TypeError unless the cache is None or a decoding.DecoderCache, ValueError if it has other blocks."""
+def check_cache(cache, num_blocks, ids):
+    """Raise TypeError unless the cache is None or a decoding.DecoderCache, ValueError for other blocks or rows."""
     if cache is None:
         return
     check_has("cache", cache, "ids", "blocks", "extend")
     if len(cache.blocks) != num_blocks:
         raise ValueError(f"cache must be a DecoderCache({num_blocks}), one pair per block; got {len(cache.blocks)}")
+    if cache.ids is not None and len(cache.ids) != len(ids):
+        how = "cache.select(rows) keeps or repeats rows"
+        raise ValueError(f"batch sizes differ: ids {len(ids)}, cache {len(cache.ids)}; {how}")
 
 
 def as_list(name, values, what):
