@@ -36,6 +36,7 @@ def test_arrays_come_back_as_they_were(path):
         "transposed": np.arange(6.0).reshape(2, 3).T,
         "every second": np.arange(8, dtype=np.float32)[::2],
         "a number": np.array(7),
+        "the other byte order": np.arange(3, dtype=">f4"),
         "nothing": np.empty((0, 2)),
         "true": np.array([True, False]),
     }
@@ -45,7 +46,7 @@ def test_arrays_come_back_as_they_were(path):
     assert found_header == header
     assert found.keys() == arrays.keys()
     for name, array in arrays.items():
-        assert found[name].shape == array.shape and found[name].dtype == array.dtype, name
+        assert found[name].shape == array.shape and found[name].dtype == array.dtype.newbyteorder("="), name
         assert np.array_equal(found[name], array), name
 
 

@@ -25,7 +25,8 @@ def save_checkpoint(path, tensors, header):
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
     check_kind("tensors", tensors, Mapping)
-    tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number keeps the shape ()
+    arrays = {name: np.asarray(array) for name, array in tensors.items()}
+    tensors = {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
     text = json.dumps(header, default=np.ndarray.tolist)  # some random states are arrays
     sums = {name: _sum(array) for name, array in tensors.items()}
     content = save(tensors, {_HEADER: text, _SUMS: json.dumps({"tensors": sums, "header": _sum(text)})})
