@@ -42,6 +42,8 @@ def test_arrays_come_back_as_they_were(path):
     }
     header = {"step": 3, "name": "é", "large": 2**100, "rate": 0.1}
     save_checkpoint(path, arrays, header)
+    with pytest.raises(TypeError, match="header must be a Mapping, got None"):
+        save_checkpoint(path, arrays, None)  # no file that cannot be read
     found, found_header = load_checkpoint(path)
     assert found_header == header
     assert found.keys() == arrays.keys()

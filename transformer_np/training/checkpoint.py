@@ -25,6 +25,7 @@ def save_checkpoint(path, tensors, header):
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
     check_kind("tensors", tensors, Mapping)
+    check_kind("header", header, Mapping)
     arrays = {name: np.asarray(array) for name, array in tensors.items()}
     tensors = {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
     text = json.dumps(header, default=np.ndarray.tolist)  # some random states are arrays
