@@ -463,6 +463,8 @@ def test_tokens_as_a_person_reads_them(tmp_path, capsys, drawn):
     assert tokenizer.tokens("é") == ["\\xc3", "\\xa9"]  # parts of a character, as in our own byte pairs
     with pytest.raises(ValueError, match="an id must lie in 0 … "):  # the library gives "" for it
         tokenizer.decode([0, len(tokenizer)])
+    with pytest.raises(ValueError, match=r"an id must lie in 0 … .*, got -1"):
+        tokenizer.decode([-1])
     folder = write(tmp_path / "f", small("gpt"), bytewise())
     assert call(capsys, "plot", "attention", "--pretrained", folder, "não são", "-o", tmp_path / "a.png")[0] == 0
     ((_, (_, queries, keys), _),) = drawn

@@ -131,7 +131,7 @@ class PretrainedTokenizer:
 
     def _written(self, i):
         """The token of an id as the vocabulary writes it."""
-        token = self._tokenizer.id_to_token(int(i))
+        token = self._tokenizer.id_to_token(int(i)) if 0 <= i < 2**32 else None
         if token is None:
             raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
         return token
