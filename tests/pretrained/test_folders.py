@@ -341,6 +341,7 @@ def test_sampling_as_the_folder_says(tmp_path, capsys):
     call_it = ["generate", "--pretrained", folder, "--json", "--max-new-tokens", 9, "one"]
     asked, err = said(capsys, *call_it)
     assert asked == said(capsys, *call_it, *given)[0] != said(capsys, *call_it, "--temperature", 1)[0]
+    assert asked == said(capsys, *call_it, "--top-k", 3)[0]  # a flag says otherwise of its own setting alone
     assert err == "not applied here, from generation_config.json: num_beams 4\n"
     (folder / "generation_config.json").write_text('{"do_sample": true, "top_p": 7}')
     assert "generation_config.json: --top-p must lie in (0, 1], got 7" in fails(capsys, *call_it)

@@ -40,8 +40,7 @@ def run(args):
     if generator.not_applied:
         say(f"not applied here, from generation_config.json: {', '.join(generator.not_applied)}")
     asked = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
-    if all(value is None for value in asked.values()):
-        asked |= generator.sampling
+    asked = {"temperature": 1.0, **generator.sampling} | {k: v for k, v in asked.items() if v is not None}
     given = [*args.text, *args.prompt]
     prompts = given or [START]
     left_out, new, unseen = [], [], Unseen(generator, quiet=args.json)
@@ -60,8 +59,7 @@ def run(args):
     for i, prompt in enumerate(prompts):
         if i and not args.json:
             print("-" * 20)
-        how = {**asked, "temperature": 1.0 if asked["temperature"] is None else asked["temperature"]}
-        pieces = generator.stream(prompt, args.max_new_tokens, **how, rng=args.seed, stop=args.stop)
+        pieces = generator.stream(prompt, args.max_new_tokens, **asked, rng=args.seed, stop=args.stop)
         if args.json:
             print_json({"prompt": prompt, "text": "".join(pieces), "unseen": new[i], "tokens_left_out": left_out[i]})
             continue
