@@ -30,6 +30,8 @@ def test_texts_in_lines_have_single_spaces(kind):
     texts = ["Ana is tired", "Is Ana here"] * 2
     seen = Seen.of(texts, ["Ana is here"], kind.train(texts))
     assert {seen.fold(text) for text in SPELLINGS} == {"Ana is tired"} and seen.fold(" \n") == ""
+    with pytest.raises(TypeError, match="text must be a str, got None"):
+        seen.fold(None)
     assert seen.outside("Ana is a  black cat, a cat of 9 ana") == ["a", "black", "cat", "of", "ana"]
     begun = {"Ana is tir": [], "tir ": ["tir"], "tir Ana": ["tir"], "he xy": ["he", "xy"], "xy he": ["xy"], "": []}
     assert {text: seen.outside(text, True) for text in begun} == begun

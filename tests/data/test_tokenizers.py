@@ -125,6 +125,8 @@ def test_an_id_out_of_range_is_an_error(tokenizer, last):
     for wrong in ([[4]], np.array([[4, last]])):  # such as the result of generate, which is a batch
         with pytest.raises(ValueError, match=r"ids must have the one axis \(length,\), got shape \(1, "):
             tokenizer.decode(wrong)
+    with pytest.raises(TypeError, match=r"text must be a str, got \['a'\]"):
+        tokenizer.encode(["a"])
     for texts in (["a", 1], None, 3, "a"):
         with pytest.raises(TypeError, match="texts must be a list of strings, got"):
             type(tokenizer).train(texts)

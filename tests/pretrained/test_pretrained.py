@@ -31,7 +31,7 @@ def test_tokenizer(text_folder):
     assert tokenizer.encode("A dog barks", max_tokens=4) == [2, 4, 5, 3]
     assert tokenizer.encode("A dog barks") == [2, 4, 5, 7, 8, 3]  # as before
     assert tokenizer.decode(np.array([2, 4, 5, 7, 8, 3])) == "a dog barks"
-    with pytest.raises(TypeError, match="text must be a string, got list"):
+    with pytest.raises(TypeError, match="text must be a str, got"):
         tokenizer.encode(["a"])
 
 

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
-from ..support.checks import as_text_ids, check_at_least, each_text
+from ..support.checks import as_text_ids, check_at_least, check_kind, each_text
 from ..support.progress import progress
 from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
@@ -77,6 +77,7 @@ class BPETokenizer(Tokenizer):
 
     def encode(self, text):
         """The ids of a text, without special tokens."""
+        check_kind("text", text, str)
         ids = []
         for piece in progress(self.cut(text), "tokenizing"):
             found = self._known.get(piece)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from ..support.checks import check_flag
+from ..support.checks import check_flag, check_kind
 from .tokenizers import PlainWordTokenizer
 
 MOST_WORDS, MOST_RUNS = 20_000, 200  # of training texts with more words, none are kept
@@ -51,6 +51,7 @@ class Seen:
     def fold(self, text):
         """The text with the white space of the training texts: another run of it becomes a line break or a space, and
         none is left at the ends. The text itself if their white space is not known."""
+        check_kind("text", text, str)
         if self.spaces is None:
             return text
         text = text.translate(NO_WIDTH).replace("\r\n", "\n").replace("\r", "\n")

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from ..support.checks import as_text_ids, check_at_least, check_flag, each_text
+from ..support.checks import as_text_ids, check_at_least, check_flag, check_kind, each_text
 from ..support.progress import progress
 
 PAD, BOS, EOS, UNK = range(4)
@@ -272,7 +272,8 @@ def _word_or_mark(letter):
 
 
 def _nfc(text):
-    """The composed form of a text: é as one character, not as e and an accent."""
+    """The composed form of a text: é as one character, not as e and an accent. TypeError for anything but a text."""
+    check_kind("text", text, str)
     return unicodedata.normalize("NFC", text)
 
 

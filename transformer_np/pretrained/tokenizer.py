@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..models.layouts.folder import OLDER_TOKENIZERS, TOKENIZER, located
-from ..support.checks import as_text_ids
+from ..support.checks import as_text_ids, check_kind
 from ..support.files import LARGEST_JSON, read_bytes, read_json_object
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -95,8 +95,7 @@ class PretrainedTokenizer:
         """
         texts = [text] if second is None else [text, second]
         for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"text must be a string, got {type(text).__name__}")
+            check_kind("text", text, str)
         with _errors(f"{self.name} cannot encode this text"):
             whole = encoded = self._tokenizer.encode(*texts, add_special_tokens=special)
             if max_tokens is not None and len(whole.ids) > max_tokens:
