@@ -287,6 +287,10 @@ class Uncounted:
     backward = forward
 
 
+class Seeded(Module):
+    rng = 3
+
+
 MODEL = make_model()
 ADAM, OWN = Adam(MODEL.parameters()), type("OwnSGD", (), {"step": lambda self: None})()
 
@@ -300,6 +304,7 @@ def uncounted(model=MODEL, optimizer=ADAM, **options):
     [
         (lambda: uncounted(optimizer=OWN), TypeError, "a subclass of training.Optimizer"),
         (lambda: Trainer(MODEL, ADAM, None), TypeError, "objective must be an object with .forward"),
+        (lambda: uncounted(Seeded()), TypeError, "self.rng of a layer must be a Generator, got 3"),
         (lambda: uncounted(tokens_at_once=9), TypeError, r"with \.count"),
         (lambda: uncounted(header={"a": {1}}), TypeError, "header must be JSON"),
         (lambda: uncounted(header=["a"]), TypeError, "header must be a dict, got"),

@@ -58,6 +58,7 @@ class Trainer:
         keep_best=None, tokens_at_once=None,
     ):  # fmt: skip
         check_kind("model", model, Module)
+        model.generators()  # whose states are saved: what is none is refused here, not after the training
         parts = "parameters", "data", "grad", "step"  # not its class, which `using` exchanges
         if not all(hasattr(optimizer, name) for name in parts):
             own = "one of your own is a subclass of training.Optimizer"
