@@ -151,7 +151,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
     ->  out (B, H, T, K_v), weights A (B, H, T, S)
 
     Training works without the scale because the initial weights include it: W_q starts smaller by 1/√d_k, so the scores
-    also start with variance 1, and Adam's step does not depend on the size of a gradient.
+    also start with variance 1, and Adafactor, T5's optimizer, changes a small matrix by small steps.
     """
     weights = softmax(unscaled_scores(q, k, bias, mask))  # (B, H, T, S)
     return weights @ v, weights
