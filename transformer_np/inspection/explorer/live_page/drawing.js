@@ -101,7 +101,7 @@ function measure() {
   screen.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   screen.staged = onStage();
   const { clientWidth: width, clientHeight: height } = byId("equation");
-  const high = Math.max(160, innerHeight - 500 * screen.unit);
+  const high = Math.max(300 * screen.unit, innerHeight - 500 * screen.unit);
   screen.room = { width: width - 8, height: high, largest: { w: 3.2, h: 1.4 } };
   if (screen.staged) screen.room = { width, height, largest: { w: 7, h: 3.6 } };
 }
