@@ -304,6 +304,15 @@ def test_the_lines_of_code_that_is_no_python(tmp_path):
     assert survey({"homework.py": text.encode()}).begun == {"gelu": {"homework.py": None}}
 
 
+@pytest.mark.parametrize(
+    "text", ["from math import *\n", f"from numpy import *\nprint()\n{stub(all_exercises()['tanh'])}"]
+)
+def test_a_star_import_is_no_answer(tmp_path, text):
+    """Neither alone nor beside a stub that is executed by itself."""
+    standing = checked(tmp_path, {"homework": f"{RELU}\n{text}"}).of("tanh")
+    assert standing.not_started and len(standing.definitions) == ("def tanh" in text)
+
+
 def test_a_stub_beside_an_answer_is_not_what_is_judged(tmp_path):
     """Not even beside one that cannot be loaded."""
     beside = checked(tmp_path / "two", {"homework": RELU, "answers": "def relu(x):\n    return x * (x > 0)\n"})

@@ -197,11 +197,13 @@ def ranked(found, name, modules):
 
     found: {exercise: its Definitions} for every file, in order; modules: the names of the student's own modules. Of a
     file the last definition comes first. A stub, a function that is imported from elsewhere, and a value that cannot be
-    called count only where there is nothing else.
+    called count only where there is nothing else; what `from numpy import *` binds never does.
     """
     every = []
     for of_file in found:
         for one in reversed(of_file.get(name, ())):
+            if not (one.line or isinstance(one.value, FunctionType | type)):
+                continue
             at = next((i for i, other in enumerate(every) if one.value is other.value), None)
             if at is None:
                 every.append(one)
