@@ -299,11 +299,13 @@ def test_a_reason_is_named_only_where_it_changes_points():
     course = {"late": None, "partial": False}
     none = half | {"rows": {"ada": rows[0] | {"points": [0, 0], "parts": {"relu": 0}}}, "course": course}
     assert changes(half, none) == ["ada 0.5 → 0: partial = false"]
-    by_hand = rows[0] | {"corrected": {"relu": 0.5}, "factor": 0.5, "time": None}
+    by_hand = rows[0] | {"corrected": {"relu": 0.5}, "factor": 0.5, "time": None, "all": [1, 2]}
     late = course | {"late": {"due": "12", "per_day": "10"}}
     half["rows"]["ada"] |= {"corrected": {"relu": 0.5}, "time": None}
     less = two | {"rows": {"ada": by_hand | {"points": [0.25, 0]}}, "course": late}
     assert changes(half, less) == ["ada 0.5 → 0.25: [late] changed"]
+    second = by_hand | {"points": [0.2, 0], "factor": 0.4, "number": 2, "time": "13", "attempt": [2, 2]}
+    assert changes(less, less | {"rows": {"ada": second}}) == ["ada 0.25 → 0.2: attempt 2 of 2 counts"]
     gone = less | {"rows": {"ada": by_hand | {"points": [0, 0], "corrected": {}, "parts": {}}}, "worth": {}}
     assert changes(less, gone) == ["ada 0.25 → 0: relu left out"]
 

@@ -57,10 +57,11 @@ def _reasons(was, row, before, now):
             why |= dict.fromkeys(_reasons_for(title, was, row, before, now))
     if was["written"] != row["written"]:
         why["written answers"] = None
-    if was["factor"] != row["factor"]:
-        rules = [(of["course"]["late"] or {}) | {"due": ""} for of in (before, now)]
-        late = "another deadline" if rules[0] == rules[1] else "[late] changed"
-        why["another time of hand-in" if was["time"] != row["time"] else late] = None
+    rules = [(of["course"]["late"] or {}) | {"due": ""} for of in (before, now)]
+    if was["factor"] != row["factor"] and rules[0] != rules[1]:
+        why["[late] changed"] = None
+    elif was["factor"] != row["factor"] and was["number"] == row["number"]:  # another attempt has a time of its own
+        why["another deadline" if was["time"] == row["time"] else "another time of hand-in"] = None
     return why or ["the course changed"]
 
 
