@@ -162,6 +162,8 @@ def test_what_one_file_would_do_is_remarked(here):
     (remark,) = checked("relu", texts)["remarks"]
     assert remark.startswith("half: relu and gelu define this differently. In homework.py the definition that comes")
     assert checked("relu", {**texts, "gelu": texts["relu"].replace("def relu", "def gelu")})["remarks"] == []
+    imports = {"relu": f"import math, {RELU[7:]}from math import e, pi\n", "gelu": f"{RELU}from math import pi\n"}
+    assert checked("relu", imports | {"gelu": imports["gelu"].replace("relu", "gelu")})["remarks"] == []
     assert checked("relu", {"relu": f"from __future__ import annotations\n{RELU}"})["remarks"]
     told = json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n"})))
     assert told == {"gelu": "line 1: '(' was never closed"}

@@ -36,10 +36,12 @@ class Block:
 
     @cached_property
     def binds(self):
-        """{name: the code that binds it} for the names that the lines bind at top level."""
+        """{name: the code that binds it} for the names that the lines bind at top level, of an import each alone."""
         if self.tree is None:
             return {name: body for name, body, _ in unread(self.text)}
-        return {name: ast.dump(node) for node in self.tree.body for name in stored(node)}
+        parts = [(node, one) for node in self.tree.body for one in getattr(node, "names", [node])]
+        alone = [ast.ImportFrom(getattr(n, "module", ""), [a]) if isinstance(a, ast.alias) else n for n, a in parts]
+        return {name: ast.dump(node) for node in alone for name in stored(node)}
 
     @cached_property
     def reads(self):
