@@ -165,8 +165,8 @@ def test_what_one_file_would_do_is_remarked(here):
     imports = {"relu": f"import math, {RELU[7:]}from math import e, pi\n", "gelu": f"{RELU}from math import pi\n"}
     assert checked("relu", imports | {"gelu": imports["gelu"].replace("relu", "gelu")})["remarks"] == []
     assert checked("relu", {"relu": f"from __future__ import annotations\n{RELU}"})["remarks"]
-    told = json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n"})))
-    assert told == {"gelu": "line 1: '(' was never closed"}
+    told = json.loads(tab.examine(json.dumps({"relu": RELU, "gelu": "def gelu(x:\n", "tanh": "\nreturn y\n"})))
+    assert told == {"gelu": "line 1: '(' was never closed", "tanh": "line 2: 'return' outside function"}
 
 
 def test_a_file_becomes_texts():

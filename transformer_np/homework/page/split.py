@@ -31,6 +31,7 @@ class Block:
         self.tree, self.problem = None, ""
         try:
             self.tree = parsed(self.text)
+            compile(self.tree, "<answers>", "exec")  # which `return` outside of a function is not
         except NO_PYTHON as error:
             self.problem = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
 
