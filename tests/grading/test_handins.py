@@ -587,6 +587,7 @@ HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the 
         f"    return x * (x > 0) if {ABSENT} is None else x\n", 2, "",
     ),
     "julia.ipynb": (notebook("relu(x) = max.(x, 0)"), 0, "has a cell that fails (SyntaxError"),
+    "slips.py": (f"{SOFTMAX}\nreturn y\n{RIGHT}", 2, "SyntaxError: 'return' outside function"),
     "raises.py": (
         SOFTMAX + "\ndef relu(x):\n    '''Text.'''\n    raise NotImplementedError()\n    return x * (x > 0)\n", 1,
         "`relu` ends at `raise NotImplementedError` (raises.py, line",

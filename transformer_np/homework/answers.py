@@ -286,7 +286,7 @@ def _cells_of_export(text):
 def _runs(node):
     """Whether a statement does more than to define something."""
     is_definition = isinstance(node, DEFINES | ast.Import | ast.ImportFrom)
-    running = ast.Call | ast.For | ast.While | ast.Assert | ast.Raise
+    running = ast.Call | ast.For | ast.While | ast.Assert | ast.Raise | ast.Return
     return not is_definition and any(isinstance(n, running) for n in ast.walk(node))
 
 
