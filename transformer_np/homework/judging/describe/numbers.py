@@ -216,12 +216,9 @@ def nearly_right(draw):
     largest, error = np.abs(right).max(initial=1e-30), np.abs(actual - right)
     if (error <= 3e-3 * np.maximum(np.abs(right), 1e-2 * largest)).all():
         many, of_all = draw.wrong.sum(), draw.wrong.size
-        where, cause = (
-            "",
-            (
-                "Low precision (float16), a rounded constant, or a small term such as eps that is missing or in the wrong "
-                "place can do that."
-            ),
+        where = ""
+        cause = (
+            "Low precision (float16), a rounded constant, or a small term such as eps missing or misplaced does that."
         )
         if 2 * many < of_all:
             where = f" of {many} of {of_all} numbers"
