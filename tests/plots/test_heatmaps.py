@@ -18,7 +18,7 @@ from transformer_np import masks, plots
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.plots import fonts
 from transformer_np.plots.arguments import steady
-from transformer_np.plots.fonts import font_with, text_width
+from transformer_np.plots.fonts import font_with, text_width, wrapped
 
 # --- positional encoding ----------------------------------------------------------------------------------------------
 
@@ -357,3 +357,11 @@ def test_head_view_follows_one_query(rng):
         assert len(lines) == 4
         assert {round(left - (h - 0.5) * 0.35, 6) for left, _ in lines} == {3.0}
     assert [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"] == ["em"]
+
+
+@pytest.mark.parametrize("width", [3, 4, 5, 6])
+def test_a_long_title_has_lines_of_nearly_equal_length(width):
+    title = "logit of Paris − Rome after 'The capital of France is', patched from 'The capital of Italy is'"
+    lines = wrapped(title, width)
+    assert " ".join(lines) == title and len(lines) > 1 and max(map(text_width, lines)) <= width
+    assert max(map(len, lines)) - min(map(len, lines)) <= len("patched from")

@@ -64,9 +64,12 @@ def text_width(text, size=TEXT, weight="normal"):
 
 
 def wrapped(title, width):
-    """The lines of the title, each at most `width` inches wide."""
+    """The lines of the title, each at most `width` inches wide: as few as can be, and of nearly equal length."""
+    fitting = []
     for longest in range(len(title), 0, -1):
         lines = [line for part in title.splitlines() for line in textwrap.wrap(part, longest)]
-        if max((text_width(line, TITLE) for line in lines), default=0) <= width:
+        if fitting and len(lines) > len(fitting):
             break
-    return lines
+        if max((text_width(line, TITLE) for line in lines), default=0) <= width:
+            fitting = lines
+    return fitting or lines
