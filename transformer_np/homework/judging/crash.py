@@ -24,7 +24,7 @@ class Crash:
     where: the student's innermost function, "" for the answer itself
     trace: the student's lines of the traceback, as Python prints them
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
-    operation: what raised it in the answer's own code, "@", "[]" or "call", or ""
+    at: (code, offset) of the instruction that raised it in the answer's own code, or None
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Crash:
     where: str
     trace: str
     advice: str = ""
-    operation: str = ""
+    at: tuple | None = None
 
     @property
     def not_started(self):
@@ -44,12 +44,18 @@ class Crash:
         head = f"{self.kind}: {self.text}" if self.text else self.kind
         return f"{head}\n{self.trace}" if self.trace else head
 
+    @property
+    def operation(self):
+        """What raised it: an operator such as "@", the name of another instruction of Python, "call", or ""."""
+        return _instruction(*self.at) if self.at else ""
+
     def is_like(self, other):
         """Whether another exception is of the same kind, from the same operation, with the same message but for its
         numbers; NumPy says the same of any two shapes that do not fit, so there these count too."""
         numbers = [sorted(re.findall(r"\d+", crash.text)) for crash in (self, other)]
         return (
-            (self.kind, self.operation) == (other.kind, other.operation)
+            self.kind == other.kind
+            and self.operation == other.operation
             and re.sub(r"[\d(), ]+", " ", self.text) == re.sub(r"[\d(), ]+", " ", other.text)
             and (self.kind != "ValueError" or numbers[0] == numbers[1])
         )
@@ -76,24 +82,23 @@ def crash_of(error, exercise=None, answer=None):
         where = type(inside).__name__  # which has methods of the same names
     where = "" if where == getattr(answer, "__name__", None) else where
     lines = lines[:MOST_ITEMS].rstrip()
-    return Crash(kind, text[:MOST_ITEMS], where, lines, advice, _operation_of(error))
+    return Crash(kind, text[:MOST_ITEMS], where, lines, advice, _innermost(error))
 
 
 def crash_of_trial(error):
     """The same without what only a student reads."""
-    return Crash(*_kind_and_text(error), "", "", operation=_operation_of(error))
+    return Crash(*_kind_and_text(error), "", "", at=_innermost(error))
 
 
-def _operation_of(error):
-    """What raised an exception in the innermost function of a student or a sheet: an operator such as "@", the name of
-    another instruction of Python, or "call"."""
+def _innermost(error):
+    """(code, offset) of the instruction in the innermost function of a student or a sheet, or None."""
     innermost, entry = None, error.__traceback__
     while entry is not None:
         file = entry.tb_frame.f_code.co_filename
         is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
         innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
         entry = entry.tb_next
-    return _instruction(innermost.tb_frame.f_code, innermost.tb_lasti) if innermost else ""
+    return innermost and (innermost.tb_frame.f_code, innermost.tb_lasti)
 
 
 @lru_cache(1024)
