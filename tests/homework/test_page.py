@@ -208,6 +208,18 @@ def test_what_only_a_parameter_is_called_is_not_copied():
     assert tab._called("gelu", {"gelu": methods}) == ["relu"]
 
 
+def test_what_a_name_is_given_after_its_first_line_is_copied():
+    top = "from math import *\n\nscale = {}\nscale['x'] = 2\nseen = []\nseen.append(1)\n\n\n"
+    text = "def gelu(x):\n    return root(x) * scale['x']\n"
+    file = f"{top}def root(x):\n    return sqrt(x)\n\n\n{RELU}\n\n{text}"
+    found = answers_in(file, DEFAULTS)
+    space = {}
+    exec(found["gelu"], space)
+    assert space["gelu"](4) == 4 and "seen" not in found["gelu"] and found["relu"] == RELU
+    stub = DEFAULTS["tanh"].partition("\n\n\n")[2]
+    assert "tanh" not in answers_in(f"{file}\n\n{stub}", DEFAULTS)  # which no import begins
+
+
 def test_the_headings_of_a_student_stay():
     own = "# --- a helper ---\ndef pos(x):\n    return x > 0\n\n\n# --- the answer ---------\ndef relu(x):\n"
     own += "    return x * pos(x)\n\n\n# --- a test ---\nassert relu(2) == 2\n"

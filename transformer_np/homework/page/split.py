@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from ..definitions import KEPT, NO_PYTHON, by_name, first_line, parsed, reached, read_by, stored, tree_of, unread
+from ..definitions import KEPT, NO_PYTHON, by_name, first_line, parsed, reached, read_by, stored, touched, unread
 from ..stubs import BODY, WIDTH
 
 _COMMENT = re.compile(r"# .*hint: transformer-np homework hint (\w+)")
@@ -45,6 +45,11 @@ class Block:
         return {name: ast.dump(node) for node in alone for name in stored(node)}
 
     @cached_property
+    def changes(self):
+        """The names that the lines bind at top level, and those of what they change, as in `x[0] = 1`."""
+        return set(self.binds).union(*map(touched, self.tree.body if self.tree else ()))
+
+    @cached_property
     def reads(self):
         """The names of the module that the lines read: neither parameters nor variables of their functions."""
         if self.tree is None:
@@ -59,15 +64,17 @@ def answers_in(text, defaults):
     Raises ValueError if the file contains no exercise.
     """
     blocks = _blocks(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), defaults)
+    unbound = _names(blocks, "reads") - _names(blocks, "binds") - defaults.keys()  # but by `from … import *`
     found = {}
     for name in dict.fromkeys(block.owner for block in blocks if block.owner):
         own = [block for block in blocks if block.owner == name]
         head, body = _head(defaults.get(name, "")), _joined(own)
         known = {*Block(head).binds, *_names(own, "binds")}
         others = [block for block in blocks if block.owner != name and not block.binds.keys() & defaults.keys()]
-        helpers = by_name(others, lambda block, known=known: block.binds.keys() - known)
+        gives = {block: (block.changes | (unbound if "*" in block.binds else set())) - known for block in others}
+        helpers = by_name(others, gives.get)
         needed = reached(helpers, _names(own, "reads"), lambda block: block.reads)
-        before = [block for block in others if needed & (block.binds.keys() - known)]
+        before = [block for block in others if needed & gives[block]]
         complete = "\n\n".join(filter(None, ["\n".join(_joined([block]) for block in before), body]))
         if head and not Block(head).binds.keys() & _names([*own, *before], "binds"):
             complete = f"{head}\n\n{complete}"
@@ -100,7 +107,7 @@ def _blocks(text, names):
     """The Blocks of a file, without the lines that `homework start` writes around the exercises."""
     lines, blocks, owner = text.split("\n"), [], ""
     marks = {i: mark for i, line in enumerate(lines) if (mark := _mark(line)) is not None}
-    starts = sorted({*_starts(lines, tree_of(text)), *marks})
+    starts = sorted({*_starts(lines, Block(text).tree), *marks})
     for first, last in pairwise([*starts, len(lines)]):
         owner = marks.get(first, owner)
         kept = lines[first + 1 if first in marks else first : last]
