@@ -343,12 +343,12 @@ def test_the_last_hint_claims_no_more_than_the_check(capsys, written):
     check, hint = (call(capsys, *args, "--time-limit", 100)[1] for args in (
         ("check", "homework.py", "layer_norm_backward"), ("hint", "layer_norm_backward", "--level", 4)))  # fmt: skip
     assert "Two changes make it right, one in line 4:" in check
-    assert "Your own code\n  More than one line has to change: those that `check` shows." in hint
+    assert "Your own code\n  What has to change is what `check` marks." in hint
 
 
 def test_hints_come_one_after_another(capsys, written):
     written(WRONG)
-    for name, said in ("softmax", "It is right."), ("softmax_backward", "No edit was"), ("relu", "not written yet."):
+    for name, said in ("softmax", "It is right."), ("softmax_backward", "is what `check` marks"), ("relu", "not written yet."):
         assert said in call(capsys, "hint", name, "--level", 4)[1]
     hints = all_exercises()["softmax_backward"].hints
     for level in (1, 2, 3):

@@ -212,7 +212,7 @@ def _repair(args, exercise):
     if standing.not_started:
         return "Your own code\n  It is not written yet."
     if verdict.mends and not verdict.repair:
-        return "Your own code\n  More than one line has to change: those that `check` shows."
+        return "Your own code\n  What has to change is what `check` marks."
     if not verdict.repair:
         return "Your own code\n  No edit was found that makes it right."
     return f"Your own code, line {verdict.line}: this change makes {verdict.mends}\n{verdict.repair}"

@@ -5,7 +5,7 @@ import pytest
 from wrong_answers import shown_in, wrong_answers
 
 from transformer_np.homework import all_exercises, checking
-from transformer_np.homework.judging import family
+from transformer_np.homework.judging import family, search
 from transformer_np.homework.judging.objects import MOST_ITEMS
 from transformer_np.homework.judging.traced import kept, same
 from transformer_np.homework.judging.trials import Trials
@@ -778,18 +778,6 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     s = np.clip((turns - low) / (high - low), 0, 1)
     return (1 - s) * w + s * w / scaling["factor"]  # shown
 
---- what a loop over places does, element by element
-says: The scale 1/(1 − p) is missing. The forward multiplied what it kept by 1/(1 − p), so the backward does, too. A
-not: Look at
-def passed(gradient, kept):
-    return gradient if kept else 0.0
-
-def dropout_backward(dy, keep, p):
-    dx = np.zeros_like(dy)
-    for place in np.ndindex(*dy.shape):
-        dx[place] = passed(dy[place], keep[place])  # shown
-    return dx
-
 --- one of three results that a named mistake makes wrong
 not: Look at
 def feed_forward_backward(dy, x, hidden, w1, w2):
@@ -840,15 +828,6 @@ def relative_shift(x):
             place = s + t
             y[..., t, s] = x[..., t, place]
     return y
-
---- a returned result of a line that is shown
-says: Look at line @
-from transformer_np.functional import linear_backward
-
-def feed_forward_backward(dy, x, hidden, w1, w2):
-    dhidden, dw2, db2 = linear_backward(dy, hidden, w2)
-    dx, dw1, db1 = linear_backward(dhidden, x, w1)  # shown
-    return dx, dw1, db1, dw2, db2
 
 --- the line that most failing cases show
 says: A mistake is in line @, or shows there:
@@ -961,25 +940,6 @@ def additive(mask, dtype=np.float32):
     number = np.asarray(mask).astype(dtype)
     hidden = number * dtype(-np.inf)  # shown
     return hidden
-
---- an infinity that right answers have is not where it first occurs
-says: NaN first occurs in line @:
-marks: scores - log_total[..., None]
-from transformer_np import functional as F
-
-def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=256):
-    t, shape = lambda x: np.swapaxes(x, -1, -2), (q.shape[-2], k.shape[-2])
-    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
-    masks = [np.broadcast_to(m, np.broadcast_shapes(m.shape, shape)) for m in masks]
-    dq, dk, dv = map(np.zeros_like, (q, k, v))
-    for s in range(shape[1]):
-        one = np.s_[..., s : s + 1, :]
-        scores = F.attention_scores(q, k[one], tuple(m[..., s : s + 1] for m in masks))
-        a = np.exp(scores - log_total[..., None])  # shown
-        ds = a * (dout @ t(v[one]) - (dout * out).sum(-1, keepdims=True)) / q.shape[-1] ** 0.5
-        dq += ds @ k[one]
-        dk[one], dv[one] = t(ds) @ q, t(a) @ dout
-    return dq, dk, dv
 
 --- a division by 0 is told with the line where it first occurs
 says: A division by 0 first occurs in line @:
@@ -1417,6 +1377,125 @@ def test_what_is_told(verdict_on, answer):
     answer.is_told_by(verdict_on(answer.code))
 
 
+NOT_UNDONE = wrong_answers("""
+--- what a loop over places does, element by element
+says: The scale 1/(1 − p) is missing. The forward multiplied what it kept by 1/(1 − p), so the backward does, too. A
+not: Look at
+def passed(gradient, kept):
+    return gradient if kept else 0.0
+
+def dropout_backward(dy, keep, p):
+    dx = np.zeros_like(dy)
+    for place in np.ndindex(*dy.shape):
+        dx[place] = passed(dy[place], keep[place])  # shown
+    return dx
+
+--- a returned result of a line that is shown
+says: Look at line @
+from transformer_np.functional import linear_backward
+
+def feed_forward_backward(dy, x, hidden, w1, w2):
+    dhidden, dw2, db2 = linear_backward(dy, hidden, w2)
+    dx, dw1, db1 = linear_backward(dhidden, x, w1)  # shown
+    return dx, dw1, db1, dw2, db2
+
+--- an infinity that right answers have is not where it first occurs
+says: NaN first occurs in line @:
+marks: scores - log_total[..., None]
+from transformer_np import functional as F
+
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=256):
+    t, shape = lambda x: np.swapaxes(x, -1, -2), (q.shape[-2], k.shape[-2])
+    masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+    masks = [np.broadcast_to(m, np.broadcast_shapes(m.shape, shape)) for m in masks]
+    dq, dk, dv = map(np.zeros_like, (q, k, v))
+    for s in range(shape[1]):
+        one = np.s_[..., s : s + 1, :]
+        scores = F.attention_scores(q, k[one], tuple(m[..., s : s + 1] for m in masks))
+        a = np.exp(scores - log_total[..., None])  # shown
+        ds = a * (dout @ t(v[one]) - (dout * out).sum(-1, keepdims=True)) / q.shape[-1] ** 0.5
+        dq += ds @ k[one]
+        dk[one], dv[one] = t(ds) @ q, t(a) @ dout
+    return dq, dk, dv
+""")
+
+
+@pytest.mark.parametrize("answer", NOT_UNDONE)
+def test_what_is_told_where_no_edit_undoes_the_mistake(verdict_on, monkeypatch, answer):
+    monkeypatch.setattr(search, "undoing", lambda *_: ())
+    answer.is_told_by(verdict_on(answer.code))
+
+
+UNDONE = wrong_answers("""
+--- a factor that is missing, in the line where it belongs and not where the wrong values are masked
+says: The scale is missing
+says: One change in line @ makes it right
+repair: scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2)  # shown
+    for one in mask if isinstance(mask, tuple) else [mask]:
+        if one is not None:
+            scores = np.where(one, -np.inf, scores) if one.dtype == bool else scores + one
+    highest = scores.max(-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isneginf(highest), 0, highest))
+    total = e.sum(-1, keepdims=True)
+    weights = e / np.where(total == 0, 1, total)
+    return weights @ v, weights
+
+--- a divisor of which the right answer with the mistake has 1
+repair: return np.where(keep, dy, 0) / (1 - p)
+def dropout_backward(dy, keep, p):
+    return np.where(keep, dy, 0)  # shown
+
+--- two mistakes, each undone where it is made
+says: Two changes make it right, one in line @
+says: and one in line @
+marks: np.where(m, scores, -np.inf)
+def attention_scores(q, k, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2)  # shown
+    for m in mask if isinstance(mask, tuple) else [mask]:
+        if m is not None:
+            scores = np.where(m, scores, -np.inf) if m.dtype == bool else scores + m  # shown
+    return scores
+
+--- code of the right answer, with the student's names, which is not shown
+says: One change in line @ makes it right
+repair:
+def apply_merges(ids, merges):
+    ids = list(ids)
+    known = [pair for pair in zip(ids, ids[1:]) if pair in merges]
+    if not known:
+        return ids
+    best, left = known[0], []  # shown
+    while ids:
+        pair = tuple(ids[:2])
+        left.append(merges[best] if pair == best else ids[0])
+        ids = ids[2 if pair == best else 1 :]
+    return apply_merges(left, merges)
+
+--- a variable that the right answer changes is not written out
+repair: return np.abs(queries - np.arange(S) + (S - T)) > window
+def window_mask(T, window, S=None):
+    S = S or T
+    queries = np.arange(T)[:, None]
+    return np.abs(queries - np.arange(S)) > window  # shown
+
+--- the smaller of two edits that undo the same
+says: Two changes make it right
+marks: before
+def feed_forward(x, w1, b1, w2, b2):
+    before = x @ w1 + b1
+    after = np.maximum(0, before)
+    y = after @ w2  # shown
+    return y, before  # shown
+""")
+
+
+@pytest.mark.parametrize("answer", UNDONE)
+def test_the_edit_that_undoes_a_named_mistake(verdict_on, answer):
+    answer.is_told_by(verdict_on(answer.code))
+
+
 SUMMED = """
 def softmax_backward(dy, y, axis=-1):
     s = np.sum(dy * y, axis=axis, keepdims=True)
@@ -1448,8 +1527,8 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
         raise ValueError("the results of an edit cannot be read")
 
     found = []
-    for search in (lambda *_: None, fails):
-        monkeypatch.setattr(checking, "find_place", search)
+    for find_place in (lambda *_: None, fails):
+        monkeypatch.setattr(checking, "find_place", find_place)
         found.append(verdict_on(SUMMED.replace("dy - s", "dy + s")).message)
     assert found[0] == found[1] and "wrong gradient" in found[0]
 

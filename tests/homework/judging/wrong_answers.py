@@ -55,7 +55,7 @@ class WrongAnswer:
             elif key == "named":
                 assert {*(verdict.misconception or "").split(" and ")} == {*text.split(" and ")}, verdict.message
             else:
-                assert getattr(verdict, key).strip() == text
+                assert getattr(verdict, key).strip() == text, verdict.repair
         lines = [line for line, _ in shown_in(verdict.message)]
         if self.shown:
             assert lines == [*self.shown.values()], verdict.message

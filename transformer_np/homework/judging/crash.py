@@ -24,7 +24,7 @@ class Crash:
     where: the student's innermost function, "" for the answer itself
     trace: the student's lines of the traceback, as Python prints them
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
-    at: (code, offset) of the instruction that raised it in the answer's own code, or None
+    by: what raised it in the answer's own code, as `operation`; of a trial (code, offset) of the instruction
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Crash:
     where: str
     trace: str
     advice: str = ""
-    at: tuple | None = None
+    by: str | tuple = ""
 
     @property
     def not_started(self):
@@ -47,7 +47,7 @@ class Crash:
     @property
     def operation(self):
         """What raised it: an operator such as "@", the name of another instruction of Python, "call", or ""."""
-        return _instruction(*self.at) if self.at else ""
+        return _instruction(*self.by) if isinstance(self.by, tuple) else self.by
 
     def is_like(self, other):
         """Whether another exception is of the same kind, from the same operation, with the same message but for its
@@ -81,24 +81,24 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(answer, type) and inside is not None and answer not in type(inside).__mro__:
         where = type(inside).__name__  # which has methods of the same names
     where = "" if where == getattr(answer, "__name__", None) else where
-    lines = lines[:MOST_ITEMS].rstrip()
-    return Crash(kind, text[:MOST_ITEMS], where, lines, advice, _innermost(error))
+    lines, by = lines[:MOST_ITEMS].rstrip(), _innermost(error)
+    return Crash(kind, text[:MOST_ITEMS], where, lines, advice, by and _instruction(*by))
 
 
 def crash_of_trial(error):
     """The same without what only a student reads."""
-    return Crash(*_kind_and_text(error), "", "", at=_innermost(error))
+    return Crash(*_kind_and_text(error), "", "", by=_innermost(error))
 
 
 def _innermost(error):
-    """(code, offset) of the instruction in the innermost function of a student or a sheet, or None."""
+    """(code, offset) of the instruction in the innermost function of a student or a sheet, or ""."""
     innermost, entry = None, error.__traceback__
     while entry is not None:
         file = entry.tb_frame.f_code.co_filename
         is_of_teacher = file.removesuffix(", rewritten") in files_of_the_teacher
         innermost = entry if is_of_teacher or _SHEETS in file or is_students(file) else innermost
         entry = entry.tb_next
-    return innermost and (innermost.tb_frame.f_code, innermost.tb_lasti)
+    return (innermost.tb_frame.f_code, innermost.tb_lasti) if innermost else ""
 
 
 @lru_cache(1024)

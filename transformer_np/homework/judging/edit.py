@@ -10,6 +10,7 @@ from .words import WIDTH
 
 MOVE = "order of lines"
 ORDER = "order of parameters"
+OTHER = "other code"  # the right answer's own, which no hint shows
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,7 @@ KINDS = {
     "order of results": "The results are returned in the wrong order.",
     ORDER: "The parameters are in the wrong order.",
     MOVE: "The lines are in the wrong order here.",
+    OTHER: "The results are right with other code in place of {0}.",
     "missing index": "The results are right with all of the array, not only this part.",
 }
 _AROUND = {

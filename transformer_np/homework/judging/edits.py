@@ -156,36 +156,38 @@ def _type_of(node):
     return type(node), type(operator)
 
 
-def _match(form, node, found):
+def match(form, node, found):
     """Whether a node has a form; found: {letter: what stands for it}"""
     if isinstance(form, ast.Name) and len(form.id) == 1:
+        if form.id in found and ast.dump(found[form.id]) != ast.dump(node):
+            return False
         found[form.id] = node
         return isinstance(node, ast.expr) and not isinstance(node, ast.Starred)
     if isinstance(form, list):
-        return len(form) == len(node) and all(_match(a, b, found) for a, b in zip(form, node, strict=True))
+        return len(form) == len(node) and all(match(a, b, found) for a, b in zip(form, node, strict=True))
     if isinstance(form, ast.AST):
         parts = ((part, getattr(node, field, None)) for field, part in ast.iter_fields(form) if field != "ctx")
-        return type(form) is type(node) and all(_match(*pair, found) for pair in parts)
+        return type(form) is type(node) and all(match(*pair, found) for pair in parts)
     return form == node
 
 
 _parsed = cache(expression)
 
 
-def _filled(form, found):
+def filled(form, found):
     """A form with nodes in the place of its letters."""
     if isinstance(form, list):
-        return [_filled(part, found) for part in form]
+        return [filled(part, found) for part in form]
     if not isinstance(form, ast.AST):
         return form
     if getattr(form, "id", None) in found:
         return found[form.id]
-    return type(form)(**{field: _filled(part, found) for field, part in ast.iter_fields(form)})
+    return type(form)(**{field: filled(part, found) for field, part in ast.iter_fields(form)})
 
 
 def _around(texts, node):
     """The expressions of some texts with a node in the place of x."""
-    return [_filled(_parsed(text), {"x": node}) for text in texts.split("; ") if text]
+    return [filled(_parsed(text), {"x": node}) for text in texts.split("; ") if text]
 
 
 # --- the edits, in groups ---------------------------------------------------------------------------------------------
@@ -204,8 +206,8 @@ def _small(node, parent, field, names):
         yield from (("missing term", new) for new in _around("x + 1; x - 1", node))
     for kind, form, others in _forms().get(_type_of(node), ()):
         found = {}
-        if _match(form, node, found):
-            yield from ((kind, _filled(other, found)) for other in others)
+        if match(form, node, found):
+            yield from ((kind, filled(other, found)) for other in others)
     yield from (("brackets", new) for new in _rebracketed(node) if not _is_idle(new))
     if isinstance(node, ast.AugAssign):
         if isinstance(node.target, ast.Name):
@@ -363,7 +365,7 @@ def _calls(node, names):
     if "keepdims" in given:
         yield "lost axis", with_keywords(keepdims=ast.Constant(getattr(given["keepdims"], "value", None) is not True))
     if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):
-        yield "missing argument", _filled(expression("x.astype(dtype)"), {"x": node})
+        yield "missing argument", filled(expression("x.astype(dtype)"), {"x": node})
     if function in ("sorted", "min", "max") and len(node.args) == 1:
         if "key" in given:
             yield "reversed", ast.Call(node.func, _around("sorted(x)", node.args[0]), node.keywords)
@@ -450,9 +452,9 @@ def _missing(node, parent, field, names):
         if is_name(node, name):  # x + x may only overflow
             continue
         other = {"y": ast.Name(name, ast.Load()), "x": node}
-        yield from (("missing factor", _filled(_parsed(form), other)) for form in forms)
+        yield from (("missing factor", filled(_parsed(form), other)) for form in forms)
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
-            yield from (("missing term", _filled(_parsed(form), other)) for form in ("x + y", "x - y"))
+            yield from (("missing term", filled(_parsed(form), other)) for form in ("x + y", "x - y"))
 
 
 _GROUPS = (_small, _names, _functions, _missing, _other_functions)

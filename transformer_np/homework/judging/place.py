@@ -9,7 +9,7 @@ import numpy as np
 
 from ..guard import guarded, unheard
 from .cover import NOTHING, Cells, Cover, unwarned
-from .edit import MOVE, ORDER, about, undone_by
+from .edit import MOVE, ORDER, OTHER, about
 from .family import without_huge_arrays
 from .hypothesis import Hypothesis
 from .search import Search
@@ -24,7 +24,8 @@ INVENTED = ("missing function", "missing factor", "missing term")  # edits that 
 class Place:
     """Where an answer can be made right.
 
-    edit: what is known of the edit; changes: how many; repair: the line after it, "" if other lines change too
+    edit: what is known of the edit; changes: how many
+    repair: the line after it, "" if other lines change too, or if it would show the right answer
     is_core: whether other than core cases stay wrong; second: the sentence on the second of two edits, or ""
     """
 
@@ -87,7 +88,7 @@ def find_place(trials, family, found):
             if family.is_decorated:  # the mistake may be in the decorator
                 return Pointed()
             # only an edit that makes all right says something
-            edit = Search(trials, family, found, [*range(len(found))], None).one_edit()
+            edit = Search(trials, family, found, [*range(len(found))]).one_edit()
             return Pointed(edit and _place(family, edit))
         pointed = _place_in(trials, family, found, wanted)
         changing = next((f.case for f in found if f.tried.changed), None)
@@ -122,7 +123,7 @@ def _place_in(trials, family, found, wanted):
     named = Cover(cells, is_alone=True).picked if cells.wrong else []
     listed = [h.name for h in named if h.name in trials.exercise.mistakes]
     suspects = suspects_of(sides, listed) if sides else []
-    search = Search(trials, family, found, wanted, undone_by(trials, named), sides, suspects)
+    search = Search(trials, family, found, wanted, named, sides, suspects)
     edit, second = search.one_edit(), None
     if not edit and sides:
         edit, second = _two_edits(search, cells, named)
@@ -143,12 +144,12 @@ def _two_edits(search, cells, named):
                 wanted.setdefault(n, set()).update({i} - {NOTHING})
         if not wanted or own == cells.wrong:
             continue
-        first = search.like(undone_by(search.trials, [h]), wanted).one_edit()
+        first = search.like([h], wanted).one_edit()
         if first is None or first.kind in (MOVE, ORDER):
             continue
         first.make()
         try:
-            second = search.like(None, beside=first).one_edit()
+            second = search.like((), beside=first).one_edit()
         finally:
             first.undo()
         if second and second.kind not in (MOVE, ORDER):
@@ -176,6 +177,8 @@ def _place(family, edit):
     others = [other.node for other in edit.also if edit.kind != MOVE]
     marks = _together([(node.lineno, shown), *((other.lineno, family.marked(other)) for other in others)])
     one = Hypothesis(edit.kind, about(edit), node=node, marks=marks)
+    if edit.kind == OTHER:
+        return Place(one)
     if edit.also:
         return Place(one, 1 if edit.is_exchange else 1 + len(others), _repaired(family, edit))
     repair = f"{before.strip() and before.lstrip()}{_written(edit)}{rest}"

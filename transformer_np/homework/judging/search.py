@@ -12,24 +12,26 @@ from functools import cache
 import numpy as np
 
 from .attempt import attempt, work_of
-from .edit import MOVE, ORDER, Tokens, parameters
+from .edit import MOVE, ORDER, OTHER, Tokens, parameters, undone_by
 from .edits import edits_of
 from .family import MOST_STEPS, OF_A_STEP, family_with
 from .finding import Finding
 from .syntax import name_of, order_of
+from .undoing import undoing
 
 
 class Search:
-    """numbers: of the cases that must become right; undone: what the edit should change, a Counter of tokens
+    """numbers: of the cases that must become right; named: the Hypotheses whose mistakes the edit should undo
     sides: what is known of the answer's values, or None; suspects: of its lines
     wanted: {number: the results that must become right}, while none gets wrong, if not all must
     beside: an Edit that is made already, or None
     """
 
-    def __init__(self, trials, family, found, numbers, undone, sides=None, suspects=(), wanted=None, beside=None):
+    def __init__(self, trials, family, found, numbers, named=(), sides=None, suspects=(), wanted=None, beside=None):
         self.trials, self.family, self.numbers, self.wanted = trials, family, numbers, wanted
         self._sides, self._beside = sides, beside
-        self.undone, self.found = undone, found
+        self._listed = [h.name for h in named if h.name in trials.exercise.mistakes]
+        self._undone, self.found = undone_by(trials, named), found
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         self._suspects, self._last = _lines_around(family, suspects)
         self._suspects |= sides.only_wrong if sides else set()
@@ -45,10 +47,10 @@ class Search:
         self._order = wrong + [n for n in numbers if n not in wrong]
         self.leaves = cache(self.leaves)  # asked again of the edit that is found
 
-    def like(self, undone, wanted=None, beside=None):
+    def like(self, named, wanted=None, beside=None):
         """The same search for another edit, in any line."""
         of = self.trials, self.family, self.found, self.numbers
-        return Search(*of, undone, self._sides, wanted=wanted, beside=beside)
+        return Search(*of, named, self._sides, wanted=wanted, beside=beside)
 
     def _steps(self, family):
         """The most steps that the loops of an answer take in a case."""
@@ -83,6 +85,8 @@ class Search:
         first, *helpers = self.family.trees.values()
         edits = edits_of(first, trials.exercise.given, order_of(trials.exercise, first))
         edits = [*edits, *(edit for tree in helpers for edit in edits_of(tree))]
+        pairs = [(name, tree) for name in self._listed for tree in self.family.trees.values()]
+        edits += [edit for name, tree in pairs for edit in undoing(trials.exercise, name, tree)]
         parts = (self._beside, *self._beside.also) if self._beside else ()
         made = {n for part in parts for n in ast.walk(part.new) if isinstance(n, ast.expr | ast.stmt)}
         edits = [edit for edit in edits if made.isdisjoint(ast.walk(edit.node))] if made else edits
@@ -98,12 +102,12 @@ class Search:
 
     def _distance(self, edit, change_of):
         """How far an edit is from what undoes the named mistakes, 0 or below: the nearer, the lower."""
-        if self.undone is None or edit.kind == MOVE:
+        if self._undone is None or edit.kind in (MOVE, OTHER):
             return 0
         change = change_of(edit)
-        if not self.undone:  # only the order changes
+        if not self._undone:  # only the order changes
             return -1 if not any(change.values()) else 0
-        return min(0, sum(abs(self.undone[token] - n) - abs(self.undone[token]) for token, n in change.items()))
+        return min(0, sum(abs(self._undone[token] - n) - abs(self._undone[token]) for token, n in change.items()))
 
     def _makes_right(self, edit):
         """Whether an edit makes every case right, or what is wanted of it."""

@@ -217,7 +217,7 @@ function ownHint() {
   if (found.passed) return "It is right.";
   if (found.waits?.length) return `It waits for ${found.waits.join(", ")}.`;
   if (found.outcome === "not started") return "It is not written yet.";
-  if (found.mends && !found.repair) return "More than one line has to change: those that are marked above.";
+  if (found.mends && !found.repair) return "What has to change is marked above.";
   if (!found.repair) return "No edit was found that makes it right.";
   return `Line ${found.line}: this change makes ${found.mends}\n ${found.repair}`;
 }
