@@ -150,9 +150,8 @@ def untouched(user):
 @pytest.mark.parametrize(("name", "user"), USES)
 def test_using_reaches_the_layers(name, user):
     before = untouched(user)
-    with using({name: reached}) as swapped, pytest.raises(Reached):
+    with using({name: reached}), pytest.raises(Reached):
         USERS[user]()
-    assert swapped.calls == {name: 1}
     assert same(USERS[user](), before)
 
 

@@ -68,22 +68,11 @@ def test_what_is_not_started_or_no_exercise_or_the_librarys_is_left_alone(everyt
     vars(module).update(softmax=softmax, softmax_backward=calling(F.softmax_backward), other=print, relu=F.relu)
     with using(module) as swapped:
         assert F.softmax is original
-        assert (swapped.calls, swapped.left_out) == ({"softmax_backward": 0}, ("softmax",))
+        assert swapped.left_out == ("softmax",)
     with pytest.raises(ValueError, match="no answer"), using({"other": print}):
         pass
     with pytest.raises(TypeError, match="answers must be a module"), using("homework.py"):
         pass
-
-
-def test_calls_from_one_answer_to_another_count(everything_is_restored):
-    names = {"__name__": "student", "np": np}
-    text = "def softmax(x, axis=-1):\n    e = np.exp(x)\n    return e / e.sum(axis, keepdims=True)\n"
-    exec(text + "def softmax_backward(dy, y, axis=-1):\n    softmax(y)\n    return dy\n", names)
-    before = dict(names)
-    with using(names) as swapped:
-        F.softmax_backward(np.ones((2, 3)), np.ones((2, 3)))
-        assert swapped.calls == {"softmax": 1, "softmax_backward": 1}
-    assert names == before
 
 
 def test_a_module_loaded_inside_is_restored_too(everything_is_restored):
@@ -121,11 +110,13 @@ def test_the_library_may_ask_for_more_than_the_exercise(everything_is_restored, 
     """Masks in a tuple, results of the dtype it works in."""
     monkeypatch.setattr(swap, "all_exercises", lambda: {"scaled_dot_product_attention": ATTENTION})
     expected = small_model("Transformer", dtype=dtype)(SRC, TGT)
-    with using({"scaled_dot_product_attention": attention_with_one_mask}) as swapped:
+    called = []
+    answer = lambda *given, **options: called.append(given) or attention_with_one_mask(*given, **options)  # noqa: E731
+    with using({"scaled_dot_product_attention": answer}):
         model = small_model("Transformer", dtype=dtype)
         logits = model(SRC, TGT)
         model.backward(np.ones_like(logits))
-    assert logits.dtype == dtype and swapped.calls["scaled_dot_product_attention"] == 5
+    assert logits.dtype == dtype and len(called) == 1 + 5  # before, whether it is started
     np.testing.assert_allclose(logits, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
 
 
@@ -149,7 +140,7 @@ def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(few_pairs
     rows = []
     curves = train_both(answers, steps=4, every=2, report=lambda *row: rows.append(row))
     assert curves.losses["library"] == curves.losses["yours"]
-    assert curves.part_at is None and curves.calls["softmax"] == 3 * 4
+    assert curves.part_at is None
     assert [(step, library) for step, library, _ in rows] == [(n, curves.losses["library"][n - 1]) for n in (1, 2, 4)]
 
 
@@ -160,8 +151,7 @@ def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(few_pairs, every
         return x * keep / (1 - p), keep
 
     assert train_both({"dropout": dropout}, steps=2).part_at == 1
-    curves = train_both({"dropout": dropout}, steps=2, in_both=["dropout"])
-    assert curves.part_at is None and curves.calls["dropout"] == 2 * 7
+    assert train_both({"dropout": dropout}, steps=2, in_both=["dropout"]).part_at is None
 
 
 @pytest.mark.long

@@ -1,8 +1,6 @@
-import textwrap
-
 from ..support.counts import counted
 from . import check_picture, say
-from .homework_check import WIDTH, checks_of, course_of, message, state
+from .homework_check import checks_of, course_of, message, state
 
 
 def run_training(args):
@@ -54,23 +52,11 @@ def run_training(args):
             say(f"Not right yet: {', '.join(wrong)}.")
         return 1
     print()
-    _show_outcome(curves)
+    apart = "are equal up to rounding" if curves.part_at is None else f"differ from step {curves.part_at} on"
+    print(f"The losses {apart}.")
     if args.out:
         from .. import plots
 
         plots.loss_curves(curves.losses).savefig(args.out)
         print(args.out)
     return 0
-
-
-def _show_outcome(curves):
-    apart = "are equal up to rounding" if curves.part_at is None else f"differ from step {curves.part_at} on"
-    print(f"The losses {apart}.")
-    used = [f"{name} ({times:,})" for name, times in curves.calls.items() if times]
-    unused = [name for name, times in curves.calls.items() if not times]
-    for what, names in (
-        ("Your functions, with the number of calls:", used),
-        ("Your functions that this training run did not call:", unused),
-    ):
-        if names:
-            print(textwrap.fill(f"{what} {', '.join(names)}", WIDTH, subsequent_indent="  "))

@@ -4,15 +4,15 @@ import inspect
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import partial, reduce, wraps
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce, wraps
 
 import numpy as np
 
 from ..masks import hide
 from ..support.checks import short
-from ..support.intercept import is_of_package, methods, namespaces, rebind
+from ..support.intercept import methods, namespaces, rebind
 from .judging.attempt import attempt
 from .path import all_exercises
 
@@ -21,13 +21,8 @@ _current = None  # the active Swap
 
 @dataclass(frozen=True)
 class Swap:
-    """The functions replaced by `using`.
+    """left_out: the names of answers that are not started; the library's functions stay in their place"""
 
-    calls: {name of an exercise: number of calls of the student's function so far}
-    left_out: the names of answers that are not started; the library's functions stay in their place
-    """
-
-    calls: dict = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
 
@@ -39,7 +34,7 @@ def using(answers):
         with using(homework) as swap:
             model = Transformer(config)
             loss = ...
-        print(swap.calls)
+        print(swap.left_out)
 
     answers: a module, `globals()` of a notebook, or {name: function}; names of no exercise, answers that are not
         started and the library's own functions are ignored. Create the model inside to use the student's blocks.
@@ -50,20 +45,14 @@ def using(answers):
     if _current is not None:
         raise RuntimeError("`using` cannot be nested: the library already computes with the student's functions")
     started, left_out = started_answers(answers)
-    swap = Swap(dict.fromkeys(started, 0), left_out)
-    with ExitStack() as undo:
-        undo.enter_context(methods(sys.modules[__name__], {"_current": swap}))
-        in_library, in_answers = [], []  # pairs (old, new)
-        for name, answer in started.items():
-            exercise, on_call = all_exercises()[name], partial(_count, swap.calls, name)
-            if isinstance(answer, type):
-                undo.enter_context(methods(answer, _counted_methods(exercise, answer, on_call)))
-                in_library.append((exercise.reference, answer))
-            else:
-                in_library.append((exercise.reference, stand_in(exercise, answer, on_call)))
-                in_answers.append((answer, _counted(answer, on_call)))  # one answer may call another
-        undo.enter_context(rebound(in_answers, lambda: _namespaces(started.values())))
-        undo.enter_context(rebound(in_library, lambda: namespaces(without="homework")))
+    swap = Swap(left_out)
+    in_library = []  # pairs (old, new)
+    for name, answer in started.items():
+        exercise = all_exercises()[name]
+        new = answer if isinstance(answer, type) else stand_in(exercise, answer)
+        in_library.append((exercise.reference, new))
+    inside = methods(sys.modules[__name__], {"_current": swap})
+    with inside, rebound(in_library, lambda: namespaces(without="homework")):
         yield swap
 
 
@@ -105,10 +94,6 @@ def started_answers(answers):
     return {name: answer for name, answer in given.items() if name not in left_out}, left_out
 
 
-def _count(calls, name):
-    calls[name] += 1
-
-
 def _counted(answer, on_call):
     @wraps(answer)
     def called(*args, **kwargs):
@@ -124,17 +109,10 @@ def _counted_methods(exercise, answer, on_call):
     return {name: _counted(getattr(answer, name), on_call) for name in names}
 
 
-def _namespaces(answers):
-    """The global namespaces of these answers' code, without the library's."""
-    code = [vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)] for answer in answers]
-    found = [getattr(function, "__globals__", {}) for functions in code for function in functions]
-    return [names for names in found if not is_of_package(names.get("__name__"))]
-
-
 # --- stand-ins for the library's functions and classes ---------------------------------------------------------------
 
 
-def stand_in(exercise, answer, on_call):
+def stand_in(exercise, answer, on_call=lambda: None):
     """An answer in the form that the library calls; on_call() is called each time.
 
     The library asks for more than the exercise does: it passes several masks in a tuple, and needs results of its own

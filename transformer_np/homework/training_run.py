@@ -24,13 +24,9 @@ class TrainingCrash(Exception):
 
 @dataclass
 class LossCurves:
-    """The losses of both training runs.
-
-    losses: {"library": [...], "yours": [...]}, one per step; calls: {name: number of calls of the student's function}
-    """
+    """The losses of both training runs: {"library": [...], "yours": [...]}, one per step."""
 
     losses: dict = field(default_factory=dict)
-    calls: dict = field(default_factory=dict)
 
     @property
     def part_at(self):
@@ -62,9 +58,9 @@ def train_both(answers, steps=200, every=10, report=lambda step, library, yours:
     shared = {name: started[name] for name in in_both if name in started}
     with using(shared) if shared else nullcontext():
         library += _losses(dropout, steps)
-    with using(started) as swap, warnings.catch_warnings():
+    with using(started), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        curves.calls, losses = swap.calls, _losses(dropout, steps)
+        losses = _losses(dropout, steps)
         try:
             for step in range(1, steps + 1):
                 with limit(f"step {step}") if limit else nullcontext():
