@@ -522,7 +522,7 @@ MOUNT = "from google.colab import drive, files\ndrive.mount('/x')\n"
 HANDED_IN = {  # {name: (content, or the files of a folder, points, part of the only remark)}
     "files without an answer": (
         {f"a{number}.py": "raise SystemExit\n" for number in range(120)}
-        | {"train.py": "'''With softmax.'''\nimport homework\n1 / 0\n", "sub/homework.py": f"exec({RIGHT!r})\n"},
+        | {"train.py": "'''With softmax.'''\nimport homework\n1 / 0\n", "sub/homework.py": RIGHT},
         1, "only the first 100 files were read",
     ),
     "all cells.ipynb": (

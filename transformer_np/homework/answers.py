@@ -25,7 +25,6 @@ from .magics import as_python, from_cells
 from .path import all_exercises, plain
 from .remarks import place
 
-_DYNAMIC = {"exec", "globals", "setattr", "vars"}  # may bind names that stand in a text
 _EXPORTED = re.compile(r"^# ?(?:In ?\[|%%)|get_ipython|Colab", re.MULTILINE)  # Jupyter, VS Code and Spyder, Colab
 
 
@@ -234,10 +233,6 @@ class _File:
 
     def _take_elsewhere(self, tree, cell):
         """Note the definitions that nobody can call by the exercise's name."""
-        called = {name_of(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-        texts_in = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        if _DYNAMIC & called:
-            self.dynamic |= any(all_exercises().keys() & set(re.findall(r"\w+", text)) for text in texts_in)
         for name, node, inside in inner(tree.body, cell is not None):
             if _is_written(name, node):
                 where = place(self.name, cell, node.lineno)
