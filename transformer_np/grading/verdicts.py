@@ -60,7 +60,7 @@ def _verdict(task, known, tried, judge, sources):
     name, found = task.name, tried.definitions.get(task.name, [])
     absent = missing(name, known, tried.not_loaded, task.trials.seed)
     absent = replace(absent, message=plain_text(absent.message))
-    if name in tried.missing:
+    if not tried.replies[name]:
         return absent, []
     verdicts = [
         _verdict_on(task, replies, where, tried, judge, sources.get(where.file, b"") if where else b"")

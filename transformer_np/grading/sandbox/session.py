@@ -107,9 +107,9 @@ class Reply:
 class Tried:
     """The results of a submission.
 
-    replies: {name of an exercise: [a Reply for every case, of each of its definitions]}, or of none
+    replies: {name of an exercise: [a Reply for every case, of each of its definitions]}; [] without an answer
     definitions: {name: [Definition, …]}; called: {name: functions of the library it tried to call}
-    not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
+    not_loaded: {file: Crash}; defined: exercises with an answer, or None if unknown
     layers: the isolation that the system offered; spent: seconds of its processes
     """
 
@@ -117,7 +117,6 @@ class Tried:
     definitions: dict = field(default_factory=dict)
     called: dict = field(default_factory=dict)
     not_loaded: dict = field(default_factory=dict)
-    missing: set = field(default_factory=set)
     defined: set | None = None
     layers: list = field(default_factory=list)
     spent: float = 0.0
@@ -153,7 +152,6 @@ def _try_task(task, job, limits, keeper, tried):
     replies, definitions = tried.replies.setdefault(task.name, []), None
     while definitions is None or len(replies) < len(definitions):
         if tried.defined is not None and task.name not in tried.defined:
-            tried.missing.add(task.name)
             return
         if tried.spent >= limits.total:
             replies.append(_filled([], task, Crash("TimeoutError", _used_up(limits), "", "")))
@@ -202,8 +200,6 @@ def _add(run, tried):
     name = run.task.name
     if run.definitions or run.lost:
         tried.replies[name].append(_filled(run.replies, run.task, run.lost))
-    else:
-        tried.missing.add(name)
     tried.definitions.setdefault(name, run.definitions)
     if run.called:
         tried.called[name] = run.called
