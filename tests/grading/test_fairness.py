@@ -317,8 +317,10 @@ def test_a_call_of_the_library_is_remarked_although_the_answer_is_right_and_a_co
 
 @pytest.mark.long
 def test_a_crash_is_no_use_of_the_library_and_input_says_what_check_says():
-    names = ("softmax", "AddNorm", "dropout")
+    names = ("softmax", "AddNorm", "dropout", "EncoderBlock")
     code = "def softmax(x, axis=-1): input()\ndef dropout(*a): 1 / 0\nclass AddNorm:\n    __init__ = dropout\n"
+    code += "from transformer_np.module import Module\nclass EncoderBlock(Module):\n    backward = dropout\n"
+    code += "    def __init__(self, *sizes, **options): pass\n    def forward(self, x, *rest, **more): return x\n"
     got = tried(code, names)
     crashes = [got.replies[name][0][0].crash for name in names]
     assert all(crashes) and not got.called
