@@ -8,7 +8,7 @@ from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, draw_sizes, extended
 from .draws import Calls
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -39,10 +39,10 @@ def relu(x):
     return np.where(x > 0, x, 0)
 
 
-def relu_backward_cases(rng):
-    *cases, large = of_forward(F.relu, relu_cases)(rng)
+def with_output(rng, cases):
+    *others, large = cases
     dy, x = large.arguments
-    return [*cases, Case("the forward's output for x", (dy, F.relu(x)), sizes=large.sizes)]
+    return [*others, Case("the forward's output for x", (dy, F.relu(x)), sizes=large.sizes)]
 
 
 def relu_backward(dy, x):
@@ -59,11 +59,10 @@ def tanh(x):
     return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
 
 
-def tanh_backward_cases(rng):
-    plain, *cases = of_forward(F.tanh, tanh_cases, ["1,000"])(rng)
-    dy, y = plain.arguments
+def with_saturated(rng, cases):
+    dy, y = cases[0].arguments
     saturated = np.where(rng.random(y.shape) < 0.3, np.sign(y), y)
-    return [plain, *cases, Case("some y exactly ±1", (dy, saturated), sizes=plain.sizes)]
+    return [*cases, Case("some y exactly ±1", (dy, saturated), sizes=cases[0].sizes)]
 
 
 def tanh_backward(dy, y):
@@ -130,10 +129,8 @@ def silu_backward(dy, x):
 
 
 EXERCISES = [
-    SHEET.exercise(F.relu, relu, relu_cases),
-    SHEET.exercise(F.relu_backward, relu_backward, relu_backward_cases),
-    SHEET.exercise(F.tanh, tanh, tanh_cases),
-    SHEET.exercise(F.tanh_backward, tanh_backward, tanh_backward_cases),
+    *SHEET.both(F.relu, relu, relu_backward, relu_cases, then=with_output),
+    *SHEET.both(F.tanh, tanh, tanh_backward, tanh_cases, without=["1,000"], then=with_saturated),
     *SHEET.both(F.gelu, gelu, gelu_backward, gelu_cases),
     *SHEET.both(F.silu, silu, silu_backward, silu_cases),
 ]

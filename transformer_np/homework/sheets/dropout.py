@@ -8,7 +8,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, draw_sizes, extended
 from .draws import pairs
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -149,7 +149,7 @@ def dropout_backward(dy, keep, p):
     return dx / (1 - p)
 
 
-EXERCISES = [
-    SHEET.exercise(F.dropout, dropout, dropout_cases, drive=drive_dropout, view=view_dropout),
-    SHEET.exercise(F.dropout_backward, dropout_backward, of_forward(F.dropout, dropout_cases, ["seed", "exactly 0"])),
-]
+EXERCISES = SHEET.both(
+    F.dropout, dropout, dropout_backward, dropout_cases, without=["seed", "exactly 0"],
+    first={"drive": drive_dropout, "view": view_dropout},
+)  # fmt: skip

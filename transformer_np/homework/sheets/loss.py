@@ -7,7 +7,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import draw_sizes, extended
 from .draws import Calls
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -77,9 +77,7 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     return loss, probs
 
 
-def cross_entropy_backward_cases(rng):
-    labels = {"logits of shape (T, V)": "probs of shape (T, V)", "logits of ±10,000": "some probabilities exactly 0"}
-    cases = list(of_forward(F.cross_entropy, cross_entropy_cases, labels=labels)(rng))
+def with_dloss(rng, cases):
     return [
         *cases,
         replace(cases[0], label="dloss=-0.7", options={"dloss": -0.7}),
@@ -96,7 +94,8 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
     return dlogits
 
 
-EXERCISES = [
-    SHEET.exercise(F.cross_entropy, cross_entropy, cross_entropy_cases, {"loss": "", "probs": "... V"}),
-    SHEET.exercise(F.cross_entropy_backward, cross_entropy_backward, cross_entropy_backward_cases),
-]
+EXERCISES = SHEET.both(
+    F.cross_entropy, cross_entropy, cross_entropy_backward, cross_entropy_cases,
+    labels={"logits of shape (T, V)": "probs of shape (T, V)", "logits of ±10,000": "some probabilities exactly 0"},
+    first={"results": {"loss": "", "probs": "... V"}}, then=with_dloss,
+)  # fmt: skip

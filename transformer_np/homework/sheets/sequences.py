@@ -6,7 +6,7 @@ from ... import functional as F
 from ..exercise import Case, draw_sizes
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
 from .draws import Calls, only
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -36,10 +36,9 @@ def rnn(x, w_x, w_h, b=None):
     return np.stack(states, axis=1)
 
 
-def rnn_backward_cases(rng):
-    plain, *others = of_forward(F.rnn, rnn_cases, ["no bias"])(rng)
-    dh, *arguments = plain.arguments
-    return [plain, *others, Case("dh a hundred times as large", (100 * dh, *arguments), sizes=plain.sizes)]
+def with_large(rng, cases):
+    dh, *arguments = cases[0].arguments
+    return [*cases, Case("dh a hundred times as large", (100 * dh, *arguments), sizes=cases[0].sizes)]
 
 
 def before(x):
@@ -122,7 +121,6 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
 
 
 EXERCISES = [
-    SHEET.exercise(F.rnn, rnn, rnn_cases),
-    SHEET.exercise(F.rnn_backward, rnn_backward, rnn_backward_cases),
+    *SHEET.both(F.rnn, rnn, rnn_backward, rnn_cases, without=["no bias"], then=with_large),
     *SHEET.both(F.causal_conv1d, causal_conv1d, causal_conv1d_backward, conv_cases, without=["no bias"]),
 ]

@@ -69,15 +69,18 @@ class Sheet:
             hints=tuple(re.sub(r"\n *", " ", hint.strip()) for hint in hints), chapter=chapter, **fields, **more,
         )  # fmt: skip
 
-    def both(self, function, answer, backward, cases, results=None, **how):
-        """The exercises of a function and of its backward. answer, backward: right answers to them; results: of the
-        second; how: as for `of_forward`"""
-        reference = getattr(F, f"{function.__name__}_backward")
-        second = self.exercise(reference, backward, of_forward(function, cases, **how), results)
-        return [self.exercise(function, answer, cases), second]
+    def both(self, function, answer, backward, cases, results=None, first=NOTHING, then=lambda _, cases: cases, **how):
+        """The exercises of a function and of its backward. answer, backward: right answers to them
+
+        results: of the second; first: further fields of the first
+        then: what the cases of the second are made of those of the forward; how: as for `_of_forward`
+        """
+        reference, of_backward = getattr(F, f"{function.__name__}_backward"), _of_forward(function, cases, **how)
+        second = self.exercise(reference, backward, lambda rng: then(rng, [*of_backward(rng)]), results)
+        return [self.exercise(function, answer, cases, **first), second]
 
 
-def of_forward(forward, cases, without=(), letters=NOTHING, labels=NOTHING, **usual):
+def _of_forward(forward, cases, without=(), letters=NOTHING, labels=NOTHING, **usual):
     """The cases of a backward function: those of its forward. A backward takes the gradient of the first result, and
     what else it takes has the name of an argument or a result of the forward.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import functional as F
 from .draws import Calls, far_apart, only, sizes_without_squares
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 from .softmax import softmax, softmax_backward
 
 SHEET = Sheet(__file__)
@@ -78,8 +78,9 @@ def padded_window_attention(q, k, v, behind, ahead, scale, mode, hidden="", cut=
     return np.einsum("...tr,...trk->...tk", weights, v[..., keys, :]), weights
 
 
-def window_backward_cases(rng):
-    for case in of_forward(F.window_attention, window_cases, ["10,000"])(rng):  # all weights 0 or 1: no gradient
+def with_columns(rng, cases):
+    """The cases with the size of a window."""
+    for case in cases:
         *_, weights, _ = case.arguments
         yield replace(case, sizes=case.sizes | {"R": weights.shape[-1]})
 
@@ -110,7 +111,7 @@ def spread(columns, T, behind, ahead):
     return full
 
 
-EXERCISES = [
-    SHEET.exercise(F.window_attention, window_attention, window_cases),
-    SHEET.exercise(F.window_attention_backward, window_attention_backward, window_backward_cases),
-]
+EXERCISES = SHEET.both(
+    F.window_attention, window_attention, window_attention_backward, window_cases,
+    without=["10,000"], then=with_columns,  # all weights 0 or 1: no gradient
+)  # fmt: skip

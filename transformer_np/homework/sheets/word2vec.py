@@ -8,7 +8,7 @@ from ... import functional as F
 from ..exercise import draw_sizes, extended
 from .activations import sigmoid
 from .draws import Calls
-from .sheet import Sheet, of_forward
+from .sheet import Sheet
 
 SHEET = Sheet(__file__)
 
@@ -58,8 +58,8 @@ def negative_sampling_loss(center, context, negatives):
     return loss, p_context, p_negatives
 
 
-def negative_sampling_loss_backward_cases(rng):
-    plain, *others = of_forward(F.negative_sampling_loss, negative_sampling_loss_cases)(rng)
+def with_dloss(rng, cases):
+    plain, *others = cases
     return [
         plain,
         *(replace(case, extended=False) for case in others),
@@ -80,12 +80,7 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
     return dcenter, dcontext, dnegatives
 
 
-EXERCISES = [
-    SHEET.exercise(
-        F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_cases,
-        {"loss": "", "p_context": "N", "p_negatives": "N K"},
-    ),
-    SHEET.exercise(
-        F.negative_sampling_loss_backward, negative_sampling_loss_backward, negative_sampling_loss_backward_cases,
-    ),
-]  # fmt: skip
+EXERCISES = SHEET.both(
+    F.negative_sampling_loss, negative_sampling_loss, negative_sampling_loss_backward, negative_sampling_loss_cases,
+    first={"results": {"loss": "", "p_context": "N", "p_negatives": "N K"}}, then=with_dloss,
+)  # fmt: skip
