@@ -82,7 +82,10 @@ class AsInThePaper:
         for i, p in enumerate(self.parameters):
             self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
             self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
-            p.data = p.data - self.lr * (self.m[i] / (1 - b1**t)) / (np.sqrt(self.v[i] / (1 - b2**t)) + self.eps)
+            p.data = p.data - self.rate(p) * (self.m[i] / (1 - b1**t)) / (np.sqrt(self.v[i] / (1 - b2**t)) + self.eps)
+
+    def rate(self, parameter):
+        return self.lr
 
 
 # --- decoding, text and batches --------------------------------------------------------------------------------------
@@ -148,28 +151,22 @@ def row_after_row(ids, block_size, batch_size, rng):
 
 
 @rewrite("AdamW")
-class AdamWOfArrays:
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
-        self.parameters, self.decays = parameters, decays or (lambda parameter: True)
-        self.rates = rates or (lambda parameter: 1.0)
-        self.lr, self.betas, self.eps, self.weight_decay, self.t = lr, betas, eps, weight_decay, 0
-        self.m = [0.0 for _ in parameters]
-        self.v = [0.0 for _ in parameters]
+class AdamWWithoutBlocks(AsInThePaper):
+    def __init__(self, parameters, weight_decay=0.01, decays=None, rates=None, **options):
+        super().__init__(parameters, **options)
+        self.decay, self.decays, self.rates = weight_decay, decays or (lambda _: True), rates or (lambda _: 1.0)
 
     def _update_block(self, block):
         """The whole step is in `step`."""
         return block
 
+    def rate(self, parameter):
+        return self.lr * self.rates(parameter)
+
     def step(self):
-        self.t += 1
-        b1, b2 = self.betas
-        for i, p in enumerate(self.parameters):
-            lr = self.lr * self.rates(p)
-            kept = 1 - lr * self.weight_decay if self.decays(p) else 1
-            self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
-            self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
-            m, v = self.m[i] / (1 - b1**self.t), self.v[i] / (1 - b2**self.t)
-            p.data = kept * p.data - lr * m / (np.sqrt(v) + self.eps)
+        for p in filter(self.decays, self.parameters):
+            p.data = p.data * (1 - self.rate(p) * self.decay)
+        super().step()
 
 
 @rewrite("Optimizer")
