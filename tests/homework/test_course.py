@@ -88,7 +88,6 @@ def test_the_words_of_a_list():
         ('extended = ["relu"]\n[points]\nrelu = { core = 1 }', "line 3: relu is extended, so all its points are"),
         ("core = 0", "no exercise of the core gives points"),
         ("folder = 3", "folder must be a text in quotes"),
-        ('exercise = ["softmax"]', "did you mean exercises?"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_course(text, told):

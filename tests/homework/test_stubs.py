@@ -9,11 +9,10 @@ import pytest
 from shared import python
 
 from transformer_np import cli
-from transformer_np.homework import all_exercises, check, checking, load
+from transformer_np.homework import all_exercises, check, checking
 from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.path import chapter_line, chapters
 from transformer_np.homework.stubs import stub, stub_file
-from transformer_np.homework.submission import Checks
 from transformer_np.layers import blocks
 
 NAMES = list(all_exercises())
@@ -92,17 +91,6 @@ def test_ruff_finds_nothing(tmp_path, names):
     for arguments in (["check", "--isolated"], strict):  # a chapter has the imports that it needs
         result = python("-m", "ruff", *arguments, file)
         assert result.returncode == 0, result.stdout
-
-
-@pytest.mark.long
-def test_every_stub_is_not_started(tmp_path):
-    file = tmp_path / "homework.py"
-    file.write_text(stub_file(WHOLE_PATH), encoding="utf-8")
-    checks = Checks(load(file), seed=0)
-    assert list(checks.submission.answers) == NAMES
-    for name in NAMES[::8]:
-        standing = checks.of(name)
-        assert standing.not_started and standing.verdict.message.startswith(f"{name}: not started")
 
 
 @pytest.mark.long

@@ -111,15 +111,12 @@ WRONG = {
     "its answer is not right: crashed. TypeError: plain() got an unexpected keyword argument 'axis'. The plain case is "
     "right; it fails with axis=0 (scaled.py": ("def plain(x, axis=-1):", "def plain(x):\n    axis = -1"),
     "'np.abs(x)' is not in the answer": ("    largest = np.max(np.abs(x)", "    largest = np.max(np.abs(2 * x)"),
-    "plain, 'without the absolute value': invalid syntax": ("np.abs(x) -> x", "np.abs(x) -> x x"),
     "its reference does not raise ValueError with axis=0, but AxisError": (
         '{"axis": 0}, sizes)', '{"axis": 9}, sizes, raises="ValueError")'
     ),
     "its reference does not raise ValueError with axis=0 (": (
         '{"axis": 0}, sizes)', '{"axis": 0}, sizes, raises="ValueError")'
     ),
-    "'np.mean(x)' is not in the answer": ("np.abs(x) -> x", "np.mean(x) -> x"),
-    "is in the answer 3 times": ("np.abs(x) -> x", "x -> y"),
     "it has no hints: write three": ('''hints=(
             "Which number do you divide by, and how many of them are there?",
             "y = x / max |x|",
