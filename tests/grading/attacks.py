@@ -204,9 +204,7 @@ def send(content):
 LIBRARY = "np.__file__"  # a file of the host
 BIND = "kept = socket.socket(socket.AF_UNIX)\nkept.bind('\\0left')"
 CARRIED = {  # what the first process does, and how the next one sees it
-    "a_segment_of_system_v": ("libc.shmget(7, 4096, 0o1666)", "libc.shmget(7, 1, 0) >= 0"),
     "a_queue_of_system_v": ("libc.msgget(7, 0o1666)", "libc.msgget(7, 0) >= 0"),
-    "semaphores_of_system_v": ("libc.semget(7, 9, 0o1666)", "libc.semget(7, 1, 0) >= 0"),
     "a_posix_queue": ("libc.mq_open(b'/left', 66, 0o666, None)", "libc.mq_open(b'/left', 0) >= 0"),
     "posix_memory": ("libc.shm_open(b'/left', 66, 0o666)", "libc.shm_open(b'/left', 0, 0) >= 0"),
     "a_name_of_a_socket": (BIND, "socket.socket(socket.AF_UNIX).connect('\\0left') is None"),
@@ -237,10 +235,6 @@ CARRIED = {  # what the first process does, and how the next one sees it
     ),
     "below_its_folder": (
         "libc.umount2(b'/tmp', 2)\nos.makedirs('/tmp/left', exist_ok=True)", "os.path.exists('/tmp/left')",
-    ),
-    "priorities": (
-        "libc.setpriority(0, 0, 19)\nlibc.syscall(251, 1, 0, 3 << 13)\nlibc.sched_setaffinity(0, 8, b'\\1' * 8)",
-        "os.getpriority(0, 0) == 19",
     ),
     "a_process": ("if libc.fork() == 0: time.sleep(60)", "any(libc.kill(pid, 0) == 0 for pid in range(2, 300))"),
     "a_child_of_its_parent": (  # CLONE_PARENT
@@ -319,9 +313,6 @@ ATTACKS |= {
         LOADS + FORGED + during(
             "for case in range(99): send(message(kind='tried', exercise='softmax', case=case, passed=True, share=1.0))"
         ), 1, "disturbed",
-    ),
-    "forged_layers": (
-        LOADS + FORGED + during("send(message(kind='ready', layers=['none'], scratch='/'))\nreturn x"), 1, "disturbed",
     ),
     "half_a_header": (LOADS + FORGED + during("send(b'\\x01')\ntime.sleep(1000)"), 1, "timed out"),
     "header_of_4_gib": (LOADS + FORGED + during("send(b'\\xff' * 8)\ntime.sleep(1000)"), 1, "disturbed"),
@@ -436,12 +427,6 @@ ATTACKS |= {
         "import transformer_np.grading.sandbox.worker as worker\npack = worker.pack\n"
         "def forged(message, *more):\n    if 'definitions' in message: message['definitions'] = [[{}, 1, 1, '']]\n"
         "    return pack(message, *more)\nworker.pack = forged\n" + SOFTMAX, 0, "disturbed",
-    ),
-    "results_ahead_of_loading": (
-        LOADS + FORGED
-        + "send(message(kind='loaded', file='results_ahead_of_loading.py', crash=None, defined=['softmax']))\n"
-        "for n in range(25): send(message(kind='tried', exercise='softmax', case=n, crash=None, broken=[]))\n"
-        "os._exit(0)\n", 0, "",
     ),
     "trees_without_end": (SOFTMAX + BACKWARD + ("    y = a" + "*1" * 300 + "\n") * 700, 2, "could not be compared"),
     "threads_at_the_end": (

@@ -41,26 +41,14 @@ HONEST = {
     "h_diagonal": (SOFTMAX + DIAGONAL, 1),
     "h_no_axis": (SOFTMAX + BACKWARD.replace("(axis,", "(-1,"), 1),
     "h_half": (BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n", 1),
-    "h_imports": ("import itertools\nfrom transformer_np.module import Module\n"
-                  "from transformer_np.functional import TILE\n" + SOFTMAX, 1),
     "h_prints": (SOFTMAX.replace("    e =", "    print('x', x)\n    e =") + BACKWARD, 2),
     "h_settings": ("import numpy as np, warnings\nnp.seterr(all='raise')\nwarnings.simplefilter('error')\n"
                    + BACKWARD, 1),
-    "h_files": ("import tempfile\nwith tempfile.NamedTemporaryFile('w+') as f:\n    f.write('x')\n" + SOFTMAX, 1),
     "h_threads": ("from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
                   + SOFTMAX + BACKWARD
                   + "inner = softmax\ndef softmax(x, axis=-1):\n    return pool.submit(inner, x, axis).result()\n", 2),
-    "h_main": ("from __future__ import annotations\nimport argparse, dataclasses, functools\n" + SOFTMAX
-               + "if __name__ == '__main__':\n    1 / 0\n", 1),
-    "h_plots": ("import matplotlib.pyplot as plt, numpy as np\nfrom tqdm import tqdm, trange\nimport tqdm.auto\n"
-                "line, = plt.plot([1, 2], label='x')\nline.set_color('red')\nfig, ((a, b), c) = plt.subplots(2, 2)\n"
-                "a.plot(1)\nb.set(title='b')\nfig, ax = plt.subplots(figsize=(3, 2))\nn, bins, parts = ax.hist([1])\n"
-                "plt.rcParams['font.size'] = 3\nwith plt.style.context('ggplot'):\n    plt.savefig('x.png')\n"
-                "assert sum(trange(4)) == 6 and list(tqdm.auto.tqdm([1], desc='x')) == [1]\nplt.show()\n"
-                + SOFTMAX + BACKWARD, 2),
     "h_windows": (b"\xef\xbb\xbf" + (SOFTMAX + BACKWARD).replace("\n", "\r\n").encode(), 2),
     "h_error": (SOFTMAX + "def softmax_backward(dy, y, axis=-1):\n    return dy @ y @ undefined\n", 1),
-    "h_statistics": ("import statistics, random, decimal, fractions, heapq, array, cmath, zlib\n" + SOFTMAX, 1),
 }  # fmt: skip
 
 
