@@ -159,8 +159,6 @@ def _type_of(node):
 def match(form, node, found):
     """Whether a node has a form; found: {letter: what stands for it}"""
     if isinstance(form, ast.Name) and len(form.id) == 1:
-        if form.id in found and ast.dump(found[form.id]) != ast.dump(node):
-            return False
         found[form.id] = node
         return isinstance(node, ast.expr) and not isinstance(node, ast.Starred)
     if isinstance(form, list):

@@ -7,7 +7,7 @@ from functools import lru_cache
 from .edit import OTHER, Edit
 from .edits import filled, match
 from .family import family_with
-from .syntax import Names, expression, is_named_result, is_value, places
+from .syntax import expression, is_value, places
 
 _GAP = "_gap"  # the name of what a part of the right answer is built around
 _NEUTRAL = {(ast.Mult, 1), (ast.Div, 1), (ast.Pow, 1), (ast.Add, 0), (ast.Sub, 0)}  # what is as if it were not there
@@ -19,11 +19,10 @@ def undoing(exercise, name, tree):
     wrong, right = _change(exercise, name)
     if right is None:
         return
-    of_student, is_around = Names(tree), wrong is None
-    for parent, field, index, node, is_size in places(tree, exercise.given):
+    is_around = wrong is None
+    for parent, field, index, node, _ in places(tree, exercise.given):
         found = {_GAP: node} if is_around else {}
-        is_place = is_value(node, parent, field) and not is_size if is_around else match(wrong, node, found)
-        if is_place and not is_named_result(node, parent, of_student):
+        if is_value(node, parent, field) if is_around else match(wrong, node, found):
             new = filled(right, found)
             yield Edit(_kind(new) if is_around else OTHER, 1, node, parent, field, index, new)
 
