@@ -99,7 +99,7 @@ def test_the_loader_of_both_kinds_of_workers():
         assert "/v1.2.3/full/" in text.splitlines()[0] and text.splitlines()[-1].startswith(last)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_a_site_that_takes_python_from_elsewhere(tmp_path):
     pytest.importorskip("jupyterlite_pyodide_kernel", reason="the site is made with JupyterLite, which is not there")
     assert main(["site", "--out", str(tmp_path)]) == 0
