@@ -104,6 +104,25 @@ def silu_backward(dy, x):
     sig = (1 + np.tanh(x / 2)) / 2
     return dy * sig * (1 + x * sig * (1 - sig))  # shown
 
+--- a factor that another line has, in what is appended
+repair: dks.append(np.swapaxes(ds, -1, -2) @ q / np.sqrt(q.shape[-1]))
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=256):
+    delta, dq, dks, dvs = (dout * out).sum(-1, keepdims=True), 0, [], []
+    known = np.where(np.isneginf(log_total), 0, log_total)[..., None]
+    for s in range(k.shape[-2]):
+        one = np.s_[..., s : s + 1, :]
+        scores = q @ np.swapaxes(k[one], -1, -2) / np.sqrt(q.shape[-1])
+        for m in mask if isinstance(mask, tuple) else [mask]:
+            if m is not None:
+                m = np.broadcast_to(m, (*m.shape[:-2], q.shape[-2], k.shape[-2]))[..., s : s + 1]
+                scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
+        a = np.exp(scores - known)
+        ds = a * (dout @ np.swapaxes(v[one], -1, -2) - delta)
+        dq += ds @ k[one] / np.sqrt(q.shape[-1])
+        dks.append(np.swapaxes(ds, -1, -2) @ q)  # shown
+        dvs.append(np.swapaxes(a, -1, -2) @ dout)
+    return dq, np.concatenate(dks, -2), np.concatenate(dvs, -2)
+
 --- a seed that is not handed on
 says: The seed is not used
 repair: rng = np.random.default_rng(rng)
@@ -1362,6 +1381,38 @@ def windows(ids, T, rng):
 def text_windows(ids, block_size, batch_size, rng):
     x, y = zip(*(pair for _, pair in zip(range(batch_size), windows(ids, block_size, rng))))  # not shown
     return np.stack(x), np.stack(y)
+
+--- no division by an argument that may be 0 makes up for a factor too many
+not: makes it right
+def rms_norm_backward(dy, x_hat, inv_rms, gamma):
+    dx_hat = dy * gamma
+    product = dx_hat * x_hat
+    dx = inv_rms * (dx_hat - x_hat * product.mean(-1, keepdims=True))
+    return dx, product.reshape(-1, len(gamma)).sum(0)
+
+--- what is written into a tuple in a tuple is not proven where it is read
+not: Look at
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    from collections import Counter
+    words, learned = list(map(tuple, words)), []
+    for new in range(first_id, first_id + num_merges):
+        table = Counter()
+        for word, n in zip(words, counts):
+            for one, other in zip(word, word[1:]):
+                table[one, other] += n
+        (left, right), often = max(table.items(), key=lambda item: item[::-1], default=((), 0))
+        if often < min_count:
+            break
+        learned.append((left, right))
+        after = []
+        for word in words:
+            text = []
+            for token in word:
+                is_second = text and text[-1] == left and token == right
+                text[len(text) - bool(is_second) :] = [new if is_second else token]
+            after.append(tuple(text))
+        words = after
+    return learned
 
 --- a lambda that is another exercise is no place
 named: y taken for x

@@ -441,7 +441,9 @@ def _missing(node, parent, field, names):
         return
     if isinstance(node, ast.Call) and name_of(node.func) in ("zeros", "zeros_like", "empty", "empty_like"):
         return  # whatever is done to zeros changes only their dtype
-    for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
+    is_whole = isinstance(parent, ast.Assign | ast.AugAssign | ast.Return)
+    is_whole |= isinstance(parent, ast.Call) and name_of(parent.func) == "append"
+    for product in names.factors.values() if is_whole else ():
         yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     # a divided size would make up for a factor elsewhere

@@ -340,9 +340,14 @@ def _targets(statement):
     if isinstance(statement, ast.Expr):
         call = statement.value
         return [*call.args, *(k.value for k in call.keywords), getattr(call.func, "value", call.func)]
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    targets = target.elts if isinstance(target, ast.Tuple) else [target]
-    return [part.value if isinstance(part, ast.Starred) else part for part in targets]
+    return _parts(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
+
+
+def _parts(target):
+    """The targets in a tuple, and in the tuples in it."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for inner in target.elts for part in _parts(inner)]
+    return [target.value if isinstance(target, ast.Starred) else target]
 
 
 def value_for(statement, variable):

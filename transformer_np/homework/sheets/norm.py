@@ -27,6 +27,10 @@ def norm_cases(rng, forward, level, about_level):
         x[-1, 0] = level
         return x
 
+    def with_zero(gamma):  # by which no answer may divide
+        gamma[0] = 0
+        return gamma
+
     # from 3 on: two numbers, normalised, are −1 and 1 whatever they were
     case = Calls(rng, forward, draw_sizes(rng, "B H T D", least=3), without="H", x=rows)
     return [
@@ -34,6 +38,8 @@ def norm_cases(rng, forward, level, about_level):
         case("eps=0.3", x=lambda x: 0.3 * rows(x), eps=0.3),
         case("numbers so small that ε counts", x=lambda x: 0.0015 * rows(x)),
         case(about_level, x=with_equal),
+        case("a γ of 0", gamma=with_zero),
+
         *case.of_other_ranks(),
     ]
 
