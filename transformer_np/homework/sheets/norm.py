@@ -39,7 +39,6 @@ def norm_cases(rng, forward, level, about_level):
         case("numbers so small that ε counts", x=lambda x: 0.0015 * rows(x)),
         case(about_level, x=with_equal),
         case("a γ of 0", gamma=with_zero),
-
         *case.of_other_ranks(),
     ]
 
