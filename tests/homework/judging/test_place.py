@@ -123,6 +123,15 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=256)
         dvs.append(np.swapaxes(a, -1, -2) @ dout)
     return dq, np.concatenate(dks, -2), np.concatenate(dvs, -2)
 
+--- a term beside a quotient, which belongs into the function below
+not: What is special about these
+repair: inv_std = 1 / np.sqrt(variance + eps)
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(-1, keepdims=True)
+    variance = (centred * centred).mean(-1, keepdims=True)
+    inv_std = 1 / np.sqrt(variance) + eps  # shown
+    return gamma * centred * inv_std + beta, centred * inv_std, inv_std
+
 --- a seed that is not handed on
 says: The seed is not used
 repair: rng = np.random.default_rng(rng)

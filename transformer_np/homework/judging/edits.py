@@ -263,7 +263,7 @@ def _in_other_order(parts):
 
 def _rebracketed(node):
     """(a ∘ b) • c as a ∘ (b • c), as (a • c) ∘ b and back, s ∘ (a ∘ b) • c as s ∘ (a ∘ (b • c)), f(a) • c as f(a • c)
-    and back, and a • b if … else c as a • (b if … else c) and back."""
+    and back, s ∘ f(a) • c as s ∘ f(a • c), and a • b if … else c as a • (b if … else c) and back."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(a := node.args[0], ast.BinOp):
         yield ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
     if isinstance(node, ast.IfExp):
@@ -277,6 +277,8 @@ def _rebracketed(node):
     a, c = node.left, node.right
     if isinstance(a, ast.Call) and len(a.args) == 1:
         yield ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
+    if isinstance(a, ast.BinOp) and isinstance(f := a.right, ast.Call) and len(f.args) == 1:
+        yield ast.BinOp(a.left, a.op, ast.Call(f.func, [ast.BinOp(f.args[0], node.op, c)], f.keywords))
     if _binds_otherwise(a, node):
         yield ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
         yield ast.BinOp(ast.BinOp(a.left, node.op, c), a.op, a.right)

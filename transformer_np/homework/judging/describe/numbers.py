@@ -209,13 +209,16 @@ def function_of_each_number(draw):
         yield f"{word} the identity", text, right + sign * np.eye(right.shape[-1])
 
 
+ROUNDED = 1e-9  # relative to the largest number
+
+
 def nearly_right(draw):
     if floats(draw) is None or draw.expected.dtype.kind != "f":
         return
     actual, right = floats(draw)
     largest, error = np.abs(right).max(initial=1e-30), np.abs(actual - right)
     if (error <= 3e-3 * np.maximum(np.abs(right), 1e-2 * largest)).all():
-        many, of_all = draw.wrong.sum(), draw.wrong.size
+        many, of_all = (error > ROUNDED * largest).sum(), draw.wrong.size  # the others are right to the last digits
         where = ""
         cause = (
             "Low precision (float16), a rounded constant, or a small term such as eps missing or misplaced does that."
