@@ -299,7 +299,7 @@ def test_show_steps(capsys):
     assert heads.split() == ["step", "token", "log", "p", "p", "runners-up"]
     tokens = []
     for number, line in enumerate(steps, 1):
-        found = re.fullmatch(r" +(\d+)  (\S+) +(-\d+\.\d{4}) +(\d+\.\d)%   (\S+) -\d+\.\d\d, (\S+) -\d+\.\d\d", line)
+        found = re.fullmatch(r" +(\d+)  (\S+) +(-\d+\.\d{4}) +(\d+\.\d)%  (\S+) -\d+\.\d\d, (\S+) -\d+\.\d\d", line)
         assert found, line
         assert int(found[1]) == number
         assert float(found[4]) / 100 == pytest.approx(np.exp(float(found[3])), abs=1e-3)

@@ -16,6 +16,7 @@ from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
 from ..support.checks import check_all_at_least
 from ..support.memory import in_units
+from ..support.table import aligned
 from .floor import recording
 
 TABLES = layers.Embedding, layers.LearnedPositionalEmbedding, layers.RelativePositionBias
@@ -175,17 +176,15 @@ def table(model, length, batch=1, measured=None):
     total = Part("total", **{name: sum(getattr(part, name) for part in rows) for name in summed})
 
     def row(name, layers, parameters, forward, backward, kept):
-        numbers = _flops(forward) + _flops(backward) + _column(size * kept.activations) + _column(size * kept.cache)
-        return f"{name:<24}{layers:>7}{parameters:>13,}{numbers}".rstrip()
+        memory = [in_units(size * numbers) if numbers else "–" for numbers in (kept.activations, kept.cache)]
+        return name, layers, f"{parameters:,}", _flops(forward), _flops(backward), *memory
 
-    heads = ("parameters", "forward", "backward", "activations", "cache")
-    lines = [
-        f"{type(model).__name__}, a batch of {batch} × {length:,} tokens\n",
-        f"{'':<24}{'layers':>7}" + "".join(f"{head:>13}" for head in heads),
+    cells = [
+        ("", "layers", "parameters", "forward", "backward", "activations", "cache"),
         *(row(p.name, p.layers or "", p.parameters, p.forward, 2 * p.forward, p) for p in (*rows, total)),
     ]
     if measured is not None:
-        lines.append(row("measured", "", total.parameters, measured.forward, measured.backward, measured))
+        cells.append(row("measured", "", total.parameters, measured.forward, measured.backward, measured))
 
     def share_between(length):
         found = parts(model, length, batch)
@@ -194,20 +193,17 @@ def table(model, length, batch=1, measured=None):
     tied = any(isinstance(module, layers.TiedLinear) for _, module in model.named_modules())
     in_products = total.parameters - sum(part.parameters for part in rows if part.name == EMBEDDINGS and not tied)
     simple, whole = 6 * in_products * batch * length, 3 * total.forward
-    lines += [
+    lines = [
+        f"{type(model).__name__}, a batch of {batch} × {length:,} tokens\n",
+        *aligned(cells, "<>>>>>>"),
         "",
         f"quadratic in the length: {share_between(length):.1%} of the operations; "
         f"at twice the length {share_between(2 * length):.1%}",
-        f"6 · N · tokens: {_flops(simple).strip()}, {simple / whole:.0%} of {_flops(whole).strip()}; "
+        f"6 · N · tokens: {_flops(simple)}, {simple / whole:.0%} of {_flops(whole)}; "
         f"N = {in_products:,}{'' if tied else ', without the embeddings'}",
     ]
     return "\n".join(lines)
 
 
 def _flops(number):
-    return _column(number, 1000, ("", "k", "M", "G", "T", "P"))
-
-
-def _column(number, *how):
-    """As `in_units`, of bytes without `how`, 13 wide."""
-    return f"{in_units(number, *how) if number else '–':>13}"
+    return in_units(number, 1000, ("", "k", "M", "G", "T", "P")) if number else "–"

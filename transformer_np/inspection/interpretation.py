@@ -17,6 +17,7 @@ from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
 from ..support.checks import MOST, as_float_array, as_ids, check_at_least, check_number, short
+from ..support.table import aligned
 
 
 def logits_by_layer(model, *inputs):
@@ -95,11 +96,11 @@ class HeadAblation:
         return {name: values - self.baseline for name, values in self.without.items()}
 
     def __str__(self):
-        width = max(map(len, self.without), default=0)
         most = max(map(len, self.without.values()), default=0)
-        lines = [" " * width + "".join(f"{f'head {h + 1}':>9}" for h in range(most))]
+        rows = [["", *(f"head {h + 1}" for h in range(most))]]
         for name, changes in self.changes.items():
-            lines.append(f"{name:<{width}}" + "".join(f"{change:>+9.3f}" for change in changes))
+            rows.append([name, *(f"{change:+.3f}" for change in changes), *[""] * (most - len(changes))])
+        lines = aligned(rows, "<" + ">" * most, gap="   ")
         return "\n".join([*lines, f"change without the head; {self.baseline:.3f} with all heads"])
 
     __repr__ = __str__

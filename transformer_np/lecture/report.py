@@ -7,6 +7,7 @@ from textwrap import wrap
 import numpy as np
 
 from ..support.counts import counted
+from ..support.table import aligned
 from .comparison import ANSWERED, ERRATUM, FITTED, REPRODUCED, SLIP, TRUNCATED, differences
 
 _GAP = "  "
@@ -101,19 +102,16 @@ def _table(examples, width):
     if widths[1] + widths[2] > left:
         widths[1] = left * widths[1] // (widths[1] + widths[2])
         widths[2] = left - widths[1]
-    yield from _table_row(header, widths)
-    yield _GAP.join("─" * column for column in widths)
-    for cells in rows:
-        yield from _table_row(cells, widths)
+    rule = ["─" * column for column in widths]
+    lines = [*_wrapped(header, widths), rule, *(line for cells in rows for line in _wrapped(cells, widths))]
+    return aligned(lines, "><<>><", _GAP)
 
 
-def _table_row(cells, widths):
-    """The lines of one row: `where` and `what` are wrapped to their column, numbers are aligned right."""
-    sides = str.rjust, str.ljust, str.ljust, str.rjust, str.rjust, str.ljust
+def _wrapped(cells, widths):
+    """The cells of one row line by line: `where` and `what` are wrapped to their column."""
     row, where, what, *others = cells
     columns = [[row], wrap(where, widths[1]), wrap(what, widths[2]), *([cell] for cell in others)]
-    for line in zip_longest(*columns, fillvalue=""):
-        yield _GAP.join(side(part, width) for side, part, width in zip(sides, line, widths, strict=True)).rstrip()
+    return zip_longest(*columns, fillvalue="")
 
 
 def _explained(example, width):

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from html import escape
 
+from .table import aligned
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -22,9 +24,7 @@ class Outline:
 
     def __str__(self):
         rows = [row for entry in folded(self.inside) for row in entry._rows(1)]
-        a, b, c = (max((len(row[column]) for row in rows), default=0) for column in range(3))
-        lines = [f"{name:<{a}}  {kind:<{b}}  {size:>{c}}  {own}".rstrip() for name, kind, size, own in rows]
-        return "\n".join([f"{self.kind}: {self._count()}", *lines])
+        return "\n".join([f"{self.kind}: {self._count()}", *aligned(rows, "<<><")])
 
     def _rows(self, depth):
         """(name, class, number of parameters, own parameters) of this module and of all inside it."""

@@ -13,6 +13,7 @@ from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..support.counts import counted
+from ..support.table import aligned
 from ..training import Adam, TeacherForcing, noam_schedule
 from . import options as flag
 from .bleu import bleu
@@ -179,13 +180,11 @@ class Translator(Trained):
 
 def format_steps(sentence, translator):
     """The lines of a table of greedy decoding, one per time step."""
-    steps = translator.steps(sentence)
-    width = max(len(candidates[0][0]) for candidates in steps)
-    yield f'"{sentence}", one token at a time (log p in nats)'
-    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
-    for number, ((token, log_prob), *others) in enumerate(steps, 1):
+    rows = [("step", "token", "log p", "p", "runners-up")]
+    for number, ((token, log_prob), *others) in enumerate(translator.steps(sentence), 1):
         rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
-        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"
+        rows.append((number, token, f"{log_prob:.4f}", f"{exp(log_prob):.1%}", rest))
+    return [f'"{sentence}", one token at a time (log p in nats)', *aligned(rows, "><>><")]
 
 
 class TranslationTask(Task):
