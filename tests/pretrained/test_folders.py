@@ -1,7 +1,6 @@
-"""Pretrained folders as a whole: what each command says of each kind, beside a plain re-implementation of BERT."""
+"""Pretrained folders as a whole: what each command says of each kind, beside what the model alone says."""
 
 import json
-import math
 import re
 
 import numpy as np
@@ -31,31 +30,14 @@ def bert(**config):
     return Bert(BertConfig(len(USUAL), 24, 12, 3, 2, 10, **{"mlm_head": False, **config}))
 
 
-def plain_bert(folder, ids, segments):
-    """The hidden states of one text (S, D), without padding, and a function for a linear map of the file."""
+def hidden_of(folder, ids, segments):
+    """The hidden states of one text (S, D), as the model alone gives them, and a function for a linear map of the file.
+    That a BERT computes what it should: test_layouts.py."""
     tensors = load_file(folder / "model.safetensors")
     t = {name.removeprefix("bert."): values.astype(float) for name, values in tensors.items()}
-
-    def linear(x, name):
-        return x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
-
-    def norm(x, name):
-        x = x - x.mean(axis=-1, keepdims=True)
-        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-12) * t[f"{name}.weight"] + t[f"{name}.bias"]
-
-    table = {kind: t[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")}
-    x = norm(table["word"][ids] + table["position"][: len(ids)] + table["token_type"][segments], "embeddings.LayerNorm")
-    for i in range(2):
-        layer = f"encoder.layer.{i}"
-        qkv = (linear(x, f"{layer}.attention.self.{name}") for name in ("query", "key", "value"))
-        q, k, v = (values.reshape(-1, 3, 4).swapaxes(0, 1) for values in qkv)
-        weights = np.exp(q @ k.swapaxes(1, 2) / 2)
-        mixed = (weights / weights.sum(axis=-1, keepdims=True) @ v).swapaxes(0, 1).reshape(-1, 12)
-        x = norm(x + linear(mixed, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
-        h = linear(x, f"{layer}.intermediate.dense")
-        h = linear(h * np.vectorize(lambda z: (1 + math.erf(z / 2**0.5)) / 2)(h), f"{layer}.output.dense")
-        x = norm(x + h, f"{layer}.output.LayerNorm")
-    return x, linear
+    ids = np.array([ids])
+    (hidden,) = load_any(folder, "float64")(ids, segments=np.array([segments]), padding=np.zeros(ids.shape, bool))
+    return hidden, lambda x, name: x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
 
 
 def said(capsys, *arguments):
@@ -88,7 +70,7 @@ def test_what_a_classifier_says(tmp_path, capsys, kind, words):
     for answer, tokens in zip(found + paired, pieces, strict=True):
         ids = [words.index(token) for token in ["[CLS]", *tokens, "[SEP]"]]
         first = tokens.index("[SEP]") + 2 if "[SEP]" in tokens else len(ids)
-        hidden, linear = plain_bert(folder, ids, [int(i >= first) for i in range(len(ids))])
+        hidden, linear = hidden_of(folder, ids, [int(i >= first) for i in range(len(ids))])
         expected = outcome(linear(np.tanh(linear(hidden[0], "pooler.dense")), "classifier"))
         values = answer["values" if problem == "regression" else "probabilities"]
         np.testing.assert_allclose(list(values.values()), expected, atol=1e-5)
@@ -170,7 +152,7 @@ def test_what_is_left_out_is_told_everywhere(tmp_path, capsys):
 def test_labels_of_tokens_with_padding_at_a_token_of_the_text(tmp_path, capsys):
     folder = write(tmp_path / "f", bert(token_classes=3, pooler=False), wordpiece(UNKNOWN_FIRST), 5)
     ids = [UNKNOWN_FIRST.index(token) for token in ("[CLS]", "a", "[UNK]", "bark", "##s", "[SEP]")]
-    hidden, linear = plain_bert(folder, ids, [0] * 6)
+    hidden, linear = hidden_of(folder, ids, [0] * 6)
     z = np.exp(linear(hidden[1:-1], "classifier"))
     expected = z / z.sum(axis=1, keepdims=True)
     found = PretrainedClassifier.load(folder).tokens("a zzz barks")
@@ -191,7 +173,7 @@ def test_answers_and_no_answer(tmp_path, capsys, seed):
     folder = write(tmp_path / "f", bert(span_head=True, pooler=False), wordpiece(), seed)
     text = "a dog barks in london"
     tokens = ["[CLS]", "where", "?", "[SEP]", "a", "dog", "bark", "##s", "in", "london", "[SEP]"]
-    hidden, linear = plain_bert(folder, [USUAL.index(token) for token in tokens], [0] * 4 + [1] * 7)
+    hidden, linear = hidden_of(folder, [USUAL.index(token) for token in tokens], [0] * 4 + [1] * 7)
     scores = np.exp(3 * linear(hidden, "qa_outputs"))
     values = load_file(folder / "model.safetensors")
     save_file({n: 3 * v if n.startswith("qa_outputs") else v for n, v in values.items()}, folder / "model.safetensors")
@@ -258,7 +240,7 @@ def test_each_pooling(tmp_path, mode, normalized):
         folder = write(tmp_path / "f", bert(), wordpiece(UNKNOWN_FIRST), **files)
         for tokens in sentences.values():
             ids = [UNKNOWN_FIRST.index(token) for token in ["[CLS]", *tokens, "[SEP]"]]
-            vector = MODES[mode](plain_bert(folder, ids, [0] * len(ids))[0])
+            vector = MODES[mode](hidden_of(folder, ids, [0] * len(ids))[0])
             expected.append(vector / np.linalg.norm(vector) if normalized else vector)
         np.testing.assert_allclose(SentenceEncoder.load(folder).encode(list(sentences)), expected, atol=2e-5)
         expected.clear()
@@ -275,7 +257,7 @@ def test_two_poolings_a_dense_layer_a_prompt_and_lower_case(tmp_path, rng):
     w, b = rng.normal(size=(5, 24)).astype("float32"), rng.normal(size=5).astype("float32")
     save_file({"linear.weight": w, "linear.bias": b}, folder / "2_Dense" / "model.safetensors")
     ids = [USUAL.index(token) for token in ("[CLS]", "not", "a", "dog", "bark", "[SEP]")]  # the end is cut off
-    hidden = plain_bert(folder, ids, [0] * 6)[0]
+    hidden = hidden_of(folder, ids, [0] * 6)[0]
     expected = np.tanh(w @ np.concatenate([hidden[0], hidden.max(axis=0)]) + b)
     for place in (folder, tmp_path / "again"):
         encoder = SentenceEncoder.load(place)
