@@ -20,15 +20,6 @@ def model(random_module):
 PROMPT = np.array([[3, 12, 3], [0, 5, 8]])
 
 
-def test_beyond_the_context_the_model_sees_the_last_tokens(model):
-    for use_cache in (True, False):
-        found = generate(model, PROMPT, 12, temperature=0, use_cache=use_cache)
-        with model.evaluating():
-            for end in range(3, 15):
-                seen = found[:, max(0, end - L) : end]
-                assert np.array_equal(found[:, end], model(seen)[:, -1].argmax(axis=-1))
-
-
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_the_weights_of_all_steps_are_those_of_the_whole_text(model, use_cache):
     ids, steps = generate(model, [[1, 2, 3], [4, 2, 5]], 4, temperature=0, use_cache=use_cache, return_weights=True)

@@ -92,32 +92,26 @@ def runs(tmp_path_factory):
     return folder
 
 
-USES = {
-    "translate": ["translate"], "classify": ["classify"], "t5": ["t5", "--max-len", "4"],
-    "gpt": ["generate", "--temperature", "0", "--max-new-tokens", "4"],
+USES = {  # in Python and on the command line
+    "translate": (Translator, ["translate"]), "classify": (Classifier, ["classify"]),
+    "t5": (TextToText, ["t5", "--max-len", "4"]),
+    "gpt": (TextGenerator, ["generate", "--temperature", "0", "--max-new-tokens", "4"]),
 }  # fmt: skip
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", USES)
-def test_every_command_reads_the_same_text_and_names_new_words(runs, capsys, kind):
-    prefix, texts = "date: " if kind == "t5" else "", ["Ana is tired", *SPELLINGS]
-    said = [call(capsys, *USES[kind], "--model", runs / kind, prefix + text) for text in texts]
+def test_every_kind_reads_the_same_text_and_names_new_words(runs, capsys, kind):
+    prefix, texts, (Trained, use) = "date: " if kind == "t5" else "", ["Ana is tired", *SPELLINGS], USES[kind]
+    encoded = [Trained.load(runs / kind).encode(text) for text in texts]
+    assert all(np.array_equal(ids, encoded[0]) for ids in encoded)
+    said = [call(capsys, *use, "--model", runs / kind, prefix + text) for text in texts]
     results = [out.removesuffix(f"  {text}\n") for (_, out, _), text in zip(said, texts, strict=True)]
     assert {code for code, _, _ in said} == {0} and len(set(results)) == 1
-    _, _, err = call(capsys, *USES[kind], "--model", runs / kind, f"{prefix}Ana is a unicorn", f"{prefix}unicorn")
+    _, _, err = call(capsys, *use, "--model", runs / kind, f"{prefix}Ana is a unicorn", f"{prefix}unicorn")
     lines = err.splitlines()
     assert sum("unicorn" in line for line in lines) == 2 and sum(" words: " in line for line in lines) == 1
-    _, _, err = call(capsys, *USES[kind], "--model", runs / kind, f"{prefix}Ana is tir")
+    _, _, err = call(capsys, *use, "--model", runs / kind, f"{prefix}Ana is tir")
     assert ("tir" in err) == (kind != "gpt")  # which continues the word
-    _, out, err = call(capsys, *USES[kind], "--model", runs / kind, "--json", f"{prefix}Ana is a unicorn")
+    _, out, err = call(capsys, *use, "--model", runs / kind, "--json", f"{prefix}Ana is a unicorn")
     assert "unicorn" in json.loads(out)["unseen"] and err == ""
-
-
-@pytest.mark.long
-def test_the_same_in_python(runs):
-    trained = {"translate": Translator, "classify": Classifier, "gpt": TextGenerator, "t5": TextToText}
-    for kind, Trained in trained.items():
-        loaded = Trained.load(runs / kind)
-        assert all(np.array_equal(loaded.encode(text), loaded.encode("Ana is tired")) for text in SPELLINGS)
-        assert loaded.seen.words

@@ -127,12 +127,17 @@ def test_logits_with_a_cache_are_those_without(make, name, parts):
     assert cache.blocks[0][0].keys.shape == (2, groups, 6, attention.d_head)  # not repeated
 
 
-@pytest.mark.parametrize("name", CACHED)
-def test_generation_with_a_cache_is_that_without(make, name):
-    """Beyond the context too, where the text goes on from its last max_len tokens."""
-    model, _ = make(name, max_len=8)
-    texts = [generate(model, IDS, 8, temperature=0, use_cache=use) for use in (True, False)]
-    assert np.array_equal(*texts) and texts[0].shape == (2, 14)
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name.startswith(("GPT", "Llama", "TransformerXL"))])
+def test_generation_with_a_cache_and_without_takes_the_most_likely_tokens(make, name):
+    """Beyond the context too, where the text goes on from its last max_len tokens; a memory is long enough for all."""
+    model, _ = make(name, **{"mem_len": 14} if name.startswith("TransformerXL") else {"max_len": 8})
+    model.eval()
+    for use_cache in (True, False):
+        text = generate(model, IDS, 8, temperature=0, use_cache=use_cache)
+        assert text.shape == (2, 14)
+        for end in range(6, 14):
+            seen = text[:, max(0, end - getattr(model.config, "max_len", end)) : end]
+            assert np.array_equal(text[:, end], first(model(seen))[:, -1].argmax(axis=-1))
 
 
 @pytest.mark.parametrize("name", [*CAUSAL, "Bert"])
