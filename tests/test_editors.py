@@ -37,38 +37,25 @@ def script(code):
 MODEL = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\n"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("code", "public"),
-    [
-        ("transformer_np.", transformer_np.__all__), ("F.", F.__all__), ("models.", ["Transformer", "GPT", "Bert"]),
-        (f"{MODEL}model.", ["encoder", "decoder", "parameters", "backward", "eval", "state_dict"]),
-    ],
-)  # fmt: skip
-def test_completion_finds_what_is_public(code, public):
-    assert set(public) <= {completion.name for completion in script(code).complete()}
+COMPLETED = {  # what is typed, and names that are offered
+    "transformer_np.": transformer_np.__all__, "F.": F.__all__, "models.": ["Transformer", "GPT", "Bert"],
+    f"{MODEL}model.": ["encoder", "decoder", "parameters", "backward", "eval", "state_dict"],
+}  # fmt: skip
+SIGNATURES = {
+    "F.softmax(": "softmax(x, axis=-1)", "F.linear(": "linear(x, w, b=None)",
+    "Transformer(": "Transformer(config: TransformerConfig)",
+}  # fmt: skip
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("code", "signature"),
-    [
-        ("F.softmax(", "softmax(x, axis=-1)"),
-        ("F.linear(", "linear(x, w, b=None)"),
-        ("Transformer(", "Transformer(config: TransformerConfig)"),
-    ],
-)
-def test_the_signature(code, signature):
-    (found,) = script(code).get_signatures()
-    assert found.to_string() == signature
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("code, documented", [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)])
-def test_hover_shows_the_docstring(code, documented):
-    line = FIRST.count("\n") + 1
-    (found,) = script(code).help(line, len(code))
-    assert documented.__doc__.splitlines()[0] in found.docstring()
+def test_completions_signatures_and_docstrings():
+    for code, public in COMPLETED.items():
+        assert set(public) <= {completion.name for completion in script(code).complete()}, code
+    for code, signature in SIGNATURES.items():
+        assert [found.to_string() for found in script(code).get_signatures()] == [signature]
+    for code, documented in (("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)):
+        (found,) = script(code).help(FIRST.count("\n") + 1, len(code))
+        assert documented.__doc__.splitlines()[0] in found.docstring(), code
 
 
 # --- pyright: Pylance in VS Code -------------------------------------------------------------------------------------
