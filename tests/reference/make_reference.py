@@ -8,6 +8,7 @@ parameter, and the losses before the first and after each of ten steps of Adam. 
 the same ones to both sides. PyTorch's side is built of PyTorch's own modules; only parameter names are ours.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -41,141 +42,93 @@ def draw(name, shape):
 # --- PyTorch's side --------------------------------------------------------------------------------------------------
 
 
+OURS = (  # patterns of names in PyTorch's layers, and what they are in ours
+    (r"\.layers\.", "."), (r"^encoder(.*)\.self_attn\.", r"encoder\1.attention."),
+    (r"\.self_attn\.", ".self_attention."), (r"\.multihead_attn\.", ".cross_attention."),
+    (r"in_proj_weight$", "w_q w_k w_v"), (r"in_proj_bias$", "b_q b_k b_v"),
+    (r"out_proj\.weight$", "w_o"), (r"out_proj\.bias$", "b_o"),
+    (r"linear(\d)\.weight$", r"feed_forward.w\1"), (r"linear(\d)\.bias$", r"feed_forward.b\1"),
+    (r"\.norm(\d)\.", r".add_norm\1.norm."), (r"coder\.norm\.", "coder_norm."),
+    (r"norm\.weight$", "norm.gamma"), (r"norm\.bias$", "norm.beta"),
+    (r"^(src|tgt)\.weight$", r"\1_input.embedding.table"),
+    (r"^output\.weight$", "output.w"), (r"^output\.bias$", "output.b"),
+)  # fmt: skip
+
+
 def build(c):
-    """The model of case c, with the weights of `draw`, and {our name: how to read that tensor off its .grad}."""
+    """PyTorch's own layers for case c, with the weights of `draw`."""
     import torch
     from torch import nn
 
-    D, eps = c["d_model"], c.get("layer_norm_eps", 1e-5)
-    read = {}
+    sizes, eps, pre_norm = (c["d_model"], c["num_heads"], c["d_ff"]), c.get("layer_norm_eps", 1e-5), "norm_first" in c
+    how = {"dropout": 0.0, "activation": c.get("activation", "relu"), "batch_first": True, "norm_first": pre_norm}
+    how |= {"layer_norm_eps": eps}
+    encoder, decoder = nn.TransformerEncoderLayer(*sizes, **how), nn.TransformerDecoderLayer(*sizes, **how)
+    last = [nn.LayerNorm(c["d_model"], eps) if pre_norm else None for _ in range(2)]
+    model = nn.ModuleDict({
+        "src": nn.Embedding(c["src_vocab_size"], c["d_model"]), "tgt": nn.Embedding(c["tgt_vocab_size"], c["d_model"]),
+        "encoder": nn.TransformerEncoder(encoder, c["num_encoder_layers"], last[0], enable_nested_tensor=False),
+        "decoder": nn.TransformerDecoder(decoder, c["num_decoder_layers"], last[1]),
+        "output": nn.Linear(c["d_model"], c["tgt_vocab_size"], bias=not c.get("tie_embeddings")),
+    })  # fmt: skip
+    if c.get("tie_embeddings"):
+        model["tgt"].weight = model["output"].weight = model["src"].weight
+    for name, parameter, rows in parts(model):
+        values = draw(name, as_ours(name, parameter.data[rows]).shape)
+        parameter.data[rows] = torch.from_numpy(values if name.endswith("table") else values.T.copy())
+    return model
 
-    def fill(parameter, name, transposed=False):
-        """Fill a parameter of PyTorch with our weights; PyTorch's matrices are (d_out, d_in)."""
-        shape = tuple(parameter.shape)[::-1] if transposed else tuple(parameter.shape)
-        values = torch.from_numpy(draw(name, shape))
-        with torch.no_grad():
-            parameter.copy_(values.T if transposed else values)
-        read[name] = lambda: (parameter.grad.T if transposed else parameter.grad).numpy().copy()
 
-    def fill_part(parameter, name, part, transposed=False):
-        """The same for the q, k or v part of a parameter that PyTorch stores as one."""
-        rows = slice(part * D, (part + 1) * D)
-        values = torch.from_numpy(draw(name, (D, D) if transposed else (D,)))
-        with torch.no_grad():
-            parameter[rows] = values.T if transposed else values
-        read[name] = lambda: (parameter.grad[rows].T if transposed else parameter.grad[rows]).numpy().copy()
+def parts(model):
+    """(our name, a parameter of PyTorch, its rows that are ours) of all: PyTorch stores q, k and v as one."""
+    for name, parameter in model.named_parameters():
+        for pattern, replacement in OURS:
+            name = re.sub(pattern, replacement, name)
+        place, _, names = name.rpartition(".")
+        names = names.split()
+        size = len(parameter) // len(names)
+        for i, last in enumerate(names):
+            yield f"{place}.{last}", parameter, slice(i * size, (i + 1) * size)
 
-    def linear(d_in, d_out, w, b):
-        layer = nn.Linear(d_in, d_out)
-        fill(layer.weight, w, transposed=True)
-        fill(layer.bias, b)
-        return layer
 
-    def norm(name):
-        layer = nn.LayerNorm(D, eps=eps)
-        fill(layer.weight, f"{name}.gamma")
-        fill(layer.bias, f"{name}.beta")
-        return layer
+def as_ours(name, tensor):
+    """PyTorch's matrices are (d_out, d_in), but for tables."""
+    return tensor.numpy().copy() if name.endswith("table") else tensor.numpy().T.copy()
 
-    def attention(name):
-        layer = nn.MultiheadAttention(D, c["num_heads"], batch_first=True)
-        for part, letter in enumerate("qkv"):
-            fill_part(layer.in_proj_weight, f"{name}.w_{letter}", part, transposed=True)
-            fill_part(layer.in_proj_bias, f"{name}.b_{letter}", part)
-        fill(layer.out_proj.weight, f"{name}.w_o", transposed=True)
-        fill(layer.out_proj.bias, f"{name}.b_o")
-        return layer
 
-    def feed_forward(name):
-        middle = nn.GELU() if c.get("activation") == "gelu" else nn.ReLU()
-        first = linear(D, c["d_ff"], f"{name}.w1", f"{name}.b1")
-        return nn.Sequential(first, middle, linear(c["d_ff"], D, f"{name}.w2", f"{name}.b2"))
+def logits_of(model, src, tgt):
+    import torch
 
-    def positions(length):
-        position, i = torch.arange(length)[:, None], torch.arange(0, D, 2)
-        angle = position * torch.exp(-i * np.log(10000.0) / D)
-        return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :D]
+    def embedded(name, ids):
+        D = model[name].embedding_dim
+        i = torch.arange(0, D, 2)
+        angle = torch.arange(ids.shape[1])[:, None] * torch.exp(-i * np.log(10000.0) / D)
+        positions = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :D]
+        return D**0.5 * model[name](ids) + positions
 
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.src_table = nn.Embedding(c["src_vocab_size"], D)
-            fill(self.src_table.weight, "src_input.embedding.table")
-            self.tgt_table, self.output = nn.Embedding(c["tgt_vocab_size"], D), nn.Linear(D, c["tgt_vocab_size"])
-            if c.get("tie_embeddings"):
-                self.tgt_table.weight = self.src_table.weight
-                self.output = nn.Linear(D, c["tgt_vocab_size"], bias=False)
-                self.output.weight = self.src_table.weight
-            else:
-                fill(self.tgt_table.weight, "tgt_input.embedding.table")
-                self.output = linear(D, c["tgt_vocab_size"], "output.w", "output.b")
-            self.layers, self.norms = nn.ModuleDict(), nn.ModuleDict()
-            for stack in ("encoder", "decoder"):
-                for i in range(c[f"num_{stack}_layers"]):
-                    block = f"{stack}.{i}"
-                    kinds = ["attention"] if stack == "encoder" else ["self_attention", "cross_attention"]
-                    for number, kind in enumerate([*kinds, "feed_forward"], start=1):
-                        make = feed_forward if kind == "feed_forward" else attention
-                        self.layers[f"{block}.{kind}".replace(".", "/")] = make(f"{block}.{kind}")
-                        self.norms[f"{block}.{kind}".replace(".", "/")] = norm(f"{block}.add_norm{number}.norm")
-                if c.get("norm_first"):
-                    self.norms[stack] = norm(f"{stack}_norm")
-
-        def sublayer(self, name, x, call):
-            layer, norm = self.layers[name.replace(".", "/")], self.norms[name.replace(".", "/")]
-            if c.get("norm_first"):
-                return x + call(layer, norm(x))
-            return norm(x + call(layer, x))
-
-        def stack(self, name, x, steps):
-            for i in range(c[f"num_{name}_layers"]):
-                for kind, call in steps.items():
-                    x = self.sublayer(f"{name}.{i}.{kind}", x, call)
-            return self.norms[name](x) if c.get("norm_first") else x
-
-        def forward(self, src, tgt):
-            future = torch.ones(tgt.shape[1], tgt.shape[1]).triu(1).bool()
-            feed = lambda layer, x: layer(x)  # noqa: E731
-            memory = self.stack(
-                "encoder",
-                D**0.5 * self.src_table(src) + positions(src.shape[1]),
-                {"attention": lambda layer, x: layer(x, x, x, key_padding_mask=src == 0)[0], "feed_forward": feed},
-            )
-            x = self.stack(
-                "decoder",
-                D**0.5 * self.tgt_table(tgt) + positions(tgt.shape[1]),
-                {
-                    "self_attention": lambda layer, x: layer(x, x, x, key_padding_mask=tgt == 0, attn_mask=future)[0],
-                    "cross_attention": lambda layer, x: layer(x, memory, memory, key_padding_mask=src == 0)[0],
-                    "feed_forward": feed,
-                },
-            )
-            return self.output(x)
-
-    return Model(), read
+    future = torch.ones(tgt.shape[1], tgt.shape[1]).triu(1).bool()
+    masks = {"tgt_key_padding_mask": tgt == 0, "memory_key_padding_mask": src == 0}
+    memory = model["encoder"](embedded("src", src), src_key_padding_mask=src == 0)
+    return model["output"](model["decoder"](embedded("tgt", tgt), memory, tgt_mask=future, **masks))
 
 
 def compute(name):
     """Everything that is stored for one case."""
     import torch
 
-    model, read = build(CASES[name])
+    model = build(CASES[name])
     src, tgt_in, tgt_out = (torch.from_numpy(ids) for ids in (SRC, TGT_IN, TGT_OUT))
-
-    def forward():
-        logits = model(src, tgt_in)
-        how = {"ignore_index": 0, "label_smoothing": LABEL_SMOOTHING}
-        return logits, torch.nn.functional.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), **how)
-
+    how = {"ignore_index": 0, "label_smoothing": LABEL_SMOOTHING}
     optimizer, losses = torch.optim.Adam(model.parameters(), **ADAM), []
     for step in range(ADAM_STEPS + 1):
-        logits, loss = forward()
+        logits = logits_of(model, src, tgt_in)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), **how)
         losses.append(loss.item())
         optimizer.zero_grad()
         loss.backward()
         if step == 0:
             stored = {"logits": logits.detach().numpy().copy(), "loss": np.array(loss.item())}
-            stored |= {f"grad.{key}": np.ascontiguousarray(get()) for key, get in read.items()}
+            stored |= {f"grad.{key}": as_ours(key, parameter.grad[rows]) for key, parameter, rows in parts(model)}
         optimizer.step()
     return {f"{name}.{key}": value for key, value in {**stored, "adam_losses": np.array(losses)}.items()}
 
