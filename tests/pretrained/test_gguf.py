@@ -4,9 +4,12 @@ import json
 import struct
 import warnings
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from shared import call, data_of, done, fails
 
 from transformer_np import cli
@@ -48,28 +51,18 @@ def neighbours(w, heads):
     return np.concatenate([row for half in halves for row in zip(*np.split(half, 2), strict=True)]).reshape(w.shape)
 
 
-def tensors_of(model, permuted):
-    """{name in GGUF: array} of a Llama."""
-    p, c = {name: parameter.data for name, parameter in model.named_parameters()}, model.config
-    found = {"token_embd.weight": p["embedding.table"], "output_norm.weight": p["norm.gamma"]}
-    if not c.tie_embeddings:
-        found["output.weight"] = p["output.w"].T
-    for i in range(c.num_layers):
-        ours, theirs = f"blocks.{i}", f"blk.{i}"
-        for x, name, heads in (("q", "attn_q", 4), ("k", "attn_k", c.num_kv_heads), ("v", "attn_v", 0)):
-            change = (lambda w, heads=heads: neighbours(w, heads)) if permuted and heads else (lambda w: w)
-            found[f"{theirs}.{name}.weight"] = change(p[f"{ours}.attention.w_{x}"].T)
-            if c.qkv_bias:
-                found[f"{theirs}.{name}.bias"] = change(p[f"{ours}.attention.b_{x}"])
-            if c.norm_heads and x != "v":
-                found[f"{theirs}.{name}_norm.weight"] = p[f"{ours}.attention.norm_{x}.gamma"]
-        found[f"{theirs}.attn_output.weight"] = p[f"{ours}.attention.w_o"].T
-        if c.output_bias:
-            found[f"{theirs}.attn_output.bias"] = p[f"{ours}.attention.b_o"]
-        for name, w in (("ffn_gate", "w_gate"), ("ffn_up", "w1"), ("ffn_down", "w2")):
-            found[f"{theirs}.{name}.weight"] = p[f"{ours}.feed_forward.{w}"].T
-        for number, name in enumerate(("attn_norm", "ffn_norm"), 1):
-            found[f"{theirs}.{name}.weight"] = p[f"{ours}.add_norm{number}.norm.gamma"]
+def tensors_of(model, kind="llama"):
+    """{name in GGUF: array}: what a folder of the model holds, under llama.cpp's names and with its order of rows."""
+    with TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        tensors = load_file(Path(folder) / "model.safetensors")
+    names, c, found = gguf.get_tensor_name_map(gguf.MODEL_ARCH[kind.upper()], model.config.num_layers), model.config, {}
+    for name, array in tensors.items():
+        theirs = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        heads = {"attn_q": c.num_heads, "attn_k": c.num_kv_heads}.get(theirs.split(".")[-2])
+        if kind == "llama" and heads:
+            array = neighbours(array, heads)
+        found[theirs] = array.T if kind == "gpt2" and ".h." in name and array.ndim == 2 else array
     return found
 
 
@@ -115,7 +108,7 @@ def llama(rng, **config):
 
 def written(tmp_path, model, kind="llama", /, **more):
     config = {**asdict(model.config)}
-    tensors = tensors_of(model, kind == "llama") | more.pop("extra", {})
+    tensors = tensors_of(model, kind) | more.pop("extra", {})
     return write(tmp_path / "model.gguf", kind, config, tensors, **more)
 
 
@@ -154,22 +147,8 @@ def test_a_file_holds_the_same_model(tmp_path, rng, kind, config, settings):
 
 @WARNED
 def test_a_gpt2(tmp_path, rng):
-    config = {**CONFIG, "layer_norm_eps": 1e-5, "tie_embeddings": True}
-    model = randomised(GPT(GPTConfig(**config)), rng)
-    p = {name: parameter.data for name, parameter in model.named_parameters()}
-    found = {"token_embd.weight": p["embedding.table"], "position_embd.weight": p["position.table"]}
-    found |= {f"output_norm.{theirs}": p[f"norm.{ours}"] for ours, theirs in (("gamma", "weight"), ("beta", "bias"))}
-    for i in range(2):
-        a, f = f"blocks.{i}.attention", f"blocks.{i}.feed_forward"
-        qkv = np.concatenate([p[f"{a}.w_{x}"] for x in "qkv"], axis=1), np.concatenate([p[f"{a}.b_{x}"] for x in "qkv"])
-        pairs = {"attn_qkv": qkv, "attn_output": (p[f"{a}.w_o"], p[f"{a}.b_o"])}
-        pairs |= {"ffn_up": (p[f"{f}.w1"], p[f"{f}.b1"]), "ffn_down": (p[f"{f}.w2"], p[f"{f}.b2"])}
-        for name, (w, b) in pairs.items():
-            found |= {f"blk.{i}.{name}.weight": w.T, f"blk.{i}.{name}.bias": b}
-        for number, name in enumerate(("attn_norm", "ffn_norm"), 1):
-            norm = f"blocks.{i}.add_norm{number}.norm"
-            found |= {f"blk.{i}.{name}.weight": p[f"{norm}.gamma"], f"blk.{i}.{name}.bias": p[f"{norm}.beta"]}
-    file = write(tmp_path / "model.gguf", "gpt2", config, found)
+    model = randomised(GPT(GPTConfig(**CONFIG, layer_norm_eps=1e-5, tie_embeddings=True)), rng)
+    file = written(tmp_path, model, "gpt2")
     np.testing.assert_array_equal(load_any(file)(IDS), model.eval()(IDS))
 
 
@@ -183,7 +162,7 @@ def test_quantized_numbers(tmp_path, rng, name):
     sizes = {"d_model": 256, "d_ff": 256, "num_layers": 1} if gguf.GGML_QUANT_SIZES[kind][0] == 256 else {}
     model = llama(rng, tie_embeddings=True, **sizes)
     found = load_any(written(tmp_path, model, quantized=kind))
-    for theirs, array in tensors_of(model, False).items():
+    for theirs, array in tensors_of(model).items():
         if theirs.endswith("ffn_up.weight"):
             number = theirs.split(".")[1]
             expected = gguf.quants.dequantize(as_quantized(np.ascontiguousarray(array), kind), kind)
@@ -331,7 +310,7 @@ def test_other_models_and_damaged_files(tmp_path, rng, cache):
     model = llama(rng)
     config = asdict(model.config)
     with pytest.raises(ValueError, match="it holds a mamba, which is not supported; supported are llama"):
-        load_any(write(tmp_path / "a.gguf", "mamba", config, tensors_of(model, True)))
+        load_any(write(tmp_path / "a.gguf", "mamba", config, tensors_of(model)))
     with pytest.raises(ValueError, match=r"its tensor blk\.0\.ssm_in\.weight is not supported"):
         load_any(write(tmp_path / "b.gguf", "llama", config, {"blk.0.ssm_in.weight": np.ones((2, 2))}))
     whole = written(tmp_path, model).read_bytes()
