@@ -1,5 +1,6 @@
 """Greedy and beam search, against searches written out over the whole model, without a cache."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -41,30 +42,15 @@ def score(log_prob, length, penalty):
 
 
 def every_output(model, src, max_len, penalty):
-    """(score, log p, ids) of every output there is, best first."""
-    found, ids = [], []
-
-    def grow(total):
-        for token, log_prob in enumerate(next_log_probs(model, src, ids)):
-            length = len(ids) + 1
-            if token == EOS:
-                found.append((score(total + log_prob, length, penalty), total + log_prob, list(ids)))
-                continue
-            ids.append(token)
-            if length == max_len:
-                found.append((score(total + log_prob, length, penalty), total + log_prob, list(ids)))
-            else:
-                grow(total + log_prob)
-            ids.pop()
-
-    grow(0.0)
+    """(score, log p, ids) of every output there is, best first. The end token counts as a token."""
+    log_probs = cache(lambda *ids: next_log_probs(model, src, ids))
+    found = []
+    for length in range(1, max_len + 1):
+        for ids in product(range(model.config.tgt_vocab_size), repeat=length):
+            if EOS not in ids[:-1] and (length == max_len or ids[-1] == EOS):
+                total = sum(log_probs(*ids[:i])[token] for i, token in enumerate(ids))
+                found.append((score(total, length, penalty), total, [token for token in ids if token != EOS]))
     return sorted(found, reverse=True)
-
-
-def assert_same_hypotheses(hypotheses, expected):
-    assert [h.ids for h in hypotheses] == [ids for _, _, ids in expected]
-    np.testing.assert_allclose([h.log_prob for h in hypotheses], [p for _, p, _ in expected], rtol=1e-10)
-    np.testing.assert_allclose([h.score for h in hypotheses], [s for s, _, _ in expected], rtol=1e-10)
 
 
 def test_the_models_of_these_tests_have_something_to_say(speaker):
@@ -164,7 +150,9 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty, seed):
     for src, hypotheses in zip(SRC, found, strict=False):
         expected = every_output(model, src, 4, penalty)
         assert len(expected) == 1 + 3 + 9 + 27 + 81
-        assert_same_hypotheses(hypotheses, expected)
+        assert [h.ids for h in hypotheses] == [ids for *_, ids in expected]
+        numbers = [(h.score, h.log_prob) for h in hypotheses]
+        np.testing.assert_allclose(numbers, [numbers for *numbers, _ in expected], rtol=1e-10)
 
 
 # --- what decoding leaves behind, and tokens that are never chosen ---------------------------------------------------

@@ -64,7 +64,8 @@ WRONG_KINDS = ["0.1", True, np.True_, [0.1], np.array([0.1, 0.2]), np.array(0.1)
 POSITIVE = set(
     "T length d_model num_heads num_embeddings d_ff vocab_size src_vocab_size tgt_vocab_size num_blocks max_len d_in "
     "d_out kernel_size dilation segment_len block_size batch_size beam_size top_k layers heads steps repeats tile "
-    "min_count num_layers".split()
+    "num_layers type_vocab_size num_classes token_classes num_kv_heads d_head num_buckets max_distance "
+    "min_count".split()
 )
 SIGNED = {"dloss", "scale", "axis", "pad_id"}
 BELOW_1 = {"p", "dropout"}

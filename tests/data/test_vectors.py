@@ -94,7 +94,6 @@ def test_only_some_words(path, content):
     [
         (b"", "is empty"),
         *((text, "line 1: expected the header") for text in NO_HEADERS),
-        (b"the 1.5 -2.0 0.1\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0 0\.1'; GloVe files have no header"),
         (b"the 1.5 -2.0\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0'; GloVe files have no header"),
         (b"0 3\n", "line 1: the header says 0 words"),
         (b"3 0\n", "line 1: the header says 3 words of 0 dimensions"),
@@ -107,7 +106,6 @@ def test_only_some_words(path, content):
         (TEXT.replace(b"3 3", b"3 2"), "line 2: expected 2 numbers after 'the', as the header says, got 3"),
         (TEXT.replace(b"3 3", b"3 4"), "line 2: expected 4 numbers after 'the', as the header says, got 3"),
         (TEXT.replace(b" 3e-08", b""), "line 3: expected 3 numbers after 'naïve', as the header says, got 2"),
-        (TEXT.replace(b"3e-08", b"3e-08 1"), "line 3: expected 3 numbers after 'naïve', as the header says, got 4"),
         (TEXT.replace(b"3e-08", b"3e-0b"), "line 3: '3e-0b' is not a number"),
         (TEXT.replace(b"1.5", b"one"), "line 2: 'one' is not a number"),
         (TEXT.replace(b" 7.0", b"  7.0"), "line 4: expected 3 numbers"),
