@@ -8,7 +8,7 @@ import pytest
 from shared import call, done, fails
 
 from transformer_np import data
-from transformer_np.data import read_text, split_text, validation_batches
+from transformer_np.data import split_text, validation_batches
 from transformer_np.tasks import runs, text
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
 
@@ -39,12 +39,7 @@ def learned(tmp_path_factory):
     return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
 
 
-# --- reading, splitting and batches ----------------------------------------------------------------------------------
-
-
-def test_reads_text(here):
-    (here / "a.txt").write_bytes(b"\xef\xbb\xbfol\xc3\xa1\r\n\x0cfim\r x")
-    assert read_text("a.txt") == read_text(here / "a.txt") == "olá\n\x0cfim\n x"
+# --- splitting and batches -------------------------------------------------------------------------------------------
 
 
 def test_the_built_in_text():
