@@ -160,24 +160,7 @@ def test_attention_has_a_row_for_each_target_token_and_a_column_for_each_source_
     assert decoder.self_attention.weights.shape == (1, 2, len(target), len(target))
     np.testing.assert_allclose(decoder.cross_attention.weights.sum(axis=-1), 1, rtol=1e-5)
     assert target == [candidates[0][0] for candidates in translator.steps("She zigzags today.")]
-
-
-def test_a_translation_that_is_cut_off_does_not_claim_an_end(file, tmp_path):
-    translator = Translator.of(train(file, tmp_path / "run", steps=1))
-    translator.model.output.b.data[2] = -1e4  # it will never say <eos>
-    _, target = translator.attention("Ana sings today.")
-    assert len(target) == translator.longest_output(translator.encode("Ana sings today.")) == 12
-    assert "<eos>" not in target
-
-
-def test_characters(file, tmp_path):
-    translator = Translator.of(train(file, tmp_path / "run", tokens="char", max_len=40, steps=2))
-    assert translator.src_tokenizer.unknown("Ana z") == ["z"] and len(translator.src_tokenizer) < 40
-    assert translator.encode("Ana now").shape == (1, 7)
-    assert Translator.load(tmp_path / "run").translate("Ana") == translator.translate("Ana")
-    source, target = translator.attention("Ana ne\u0301")  # é as two characters is one all the same
-    assert source == ["A", "n", "a", " ", "n", "é"]
-    assert translator.model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
+    assert translator.attention("Ana ne\u0301")[0] == ["Ana", "né"]  # é as two characters is one all the same
 
 
 def test_pairs_that_are_too_long_are_left_out(tmp_path):
