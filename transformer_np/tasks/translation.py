@@ -184,7 +184,8 @@ def format_steps(sentence, translator):
     for number, ((token, log_prob), *others) in enumerate(translator.steps(sentence), 1):
         rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
         rows.append((number, token, f"{log_prob:.4f}", f"{exp(log_prob):.1%}", rest))
-    return [f'"{sentence}", one token at a time (log p in nats)', *aligned(rows, "><>><")]
+    yield f'"{sentence}", one token at a time (log p in nats)'
+    yield from aligned(rows, "><>><")
 
 
 class TranslationTask(Task):
